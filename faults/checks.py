@@ -37,22 +37,22 @@ def numbers(visible: Visible, offset: int) -> list[str]:
 
 
 def prefixes(visible: Visible, data: Sequence[Transaction], offsets: Sequence[Marked]) -> list[str]:
-    """Each offset record tells just what its own transaction made visible, and each transaction has one (invariant 1).
+    """Each offset record has just what its own transaction made visible, and each transaction has one (invariant 1).
 
     `offsets` are the visible offset records of the source partition, in the log's order; those that repeat the last
     one are of transactions without records.
     """
-    told: list[Marked] = []
+    recorded: list[Marked] = []
     problems = []
     last = -1
     for producer, seqno in offsets:
         if seqno < last:
             problems.append(f"the source offset goes back from {last} to {seqno}")
         if seqno > last:
-            told.append((producer, seqno))
+            recorded.append((producer, seqno))
         last = seqno
     made = marks(visible, data)
-    for place, (mark, offset) in enumerate(zip_longest(made, told)):
+    for place, (mark, offset) in enumerate(zip_longest(made, recorded)):
         if mark != offset:
             problems.append(
                 f"commit {place} makes visible (producer, up to) {mark}, but the offset record says {offset}"

@@ -148,8 +148,8 @@ class Cluster:
             len(known) > 1 and set(known) == {"RUNNING"} for known in states.values()
         )
 
-    def offsets_told(self) -> dict[int, int] | None:
-        """The committed source offsets as the REST API tells them."""
+    def offsets_reported(self) -> dict[int, int] | None:
+        """Return the committed source offsets as the REST API reports them."""
         for worker in self.workers:
             answer = _asked(worker, "GET", f"/connectors/{NAME}/offsets")
             if answer is not None:
@@ -164,7 +164,7 @@ class Cluster:
         )
 
     def owner(self) -> int | None:
-        """Which worker runs the connector, if one can tell."""
+        """Return the worker that runs the connector, if it is known."""
         for worker in self.workers:
             status = _asked(worker, "GET", f"/connectors/{NAME}/status")
             if status is not None:
@@ -176,7 +176,7 @@ class Cluster:
     # ---- the topics
 
     def ends(self, *, stable: bool, offsets_topic: bool = False) -> dict[tuple[str, int], int] | None:
-        """Where partitions end: `stable` for read_committed consumers. None if the broker cannot tell now."""
+        """Where partitions end: `stable` for read_committed consumers. None if the broker does not answer now."""
         parts = [TopicPartition(NAME, number) for number in range(self.partitions)]
         if offsets_topic:
             parts += [TopicPartition(OFFSETS_TOPIC, number) for number in range(_OFFSETS_PARTITIONS)]

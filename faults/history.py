@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a partition's log tells of its transactions. Pure."""
+"""The transactions that a partition's log shows. Pure."""
 
 from __future__ import annotations
 

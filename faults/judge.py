@@ -40,7 +40,7 @@ def judge(cluster: Cluster) -> Judgement:
     data = {number: transactions(log) for number, log in logs.items()}
     seen = visible(cluster)
     offsets = offset_records(cluster)
-    told = cluster.offsets_told()
+    reported = cluster.offsets_reported()
     problems = []
     for number, found in data.items():
         last = offsets[number][-1][1] if offsets[number] else -1
@@ -51,11 +51,11 @@ def judge(cluster: Cluster) -> Judgement:
             *checks.one_writer(found),
             *checks.none_open(found),
         ]
-        if told is not None and told.get(number, -1) != last:
-            wrong.append(f"the REST API tells offset {told.get(number)}, but {last} is committed")
+        if reported is not None and reported.get(number, -1) != last:
+            wrong.append(f"the REST API reports offset {reported.get(number)}, but {last} is committed")
         problems += [f"partition {number}: {problem}" for problem in wrong]
-    if told is None:
-        problems.append("the REST API does not tell the offsets")
+    if reported is None:
+        problems.append("the REST API does not report the offsets")
     done = [one for found in data.values() for one in found]
     return Judgement(
         records=sum(len(partition.offsets) for partition in seen.values()),

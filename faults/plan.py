@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """A fault, told in the words of the report."""
+    """A fault, named in the words of the report."""
 
     KILL_WORKER = "kill -9 of a worker"
     KILL_LEADER = "kill -9 of the leader"

@@ -80,14 +80,14 @@ class Run:
                 for fault in plan.faults:
                     time.sleep(max(0.0, self._began + fault.at - time.monotonic()))
                     injected.append((fault, pool.submit(self._injector.inject, fault)))
-                    injected[-1][1].add_done_callback(lambda future, fault=fault: self._tell(fault, future))
+                    injected[-1][1].add_done_callback(lambda future, fault=fault: self._report(fault, future))
                 for _, future in injected:
                     future.exception(_FAULT_S)
         finally:
             over.set()
             watch.join()
 
-    def _tell(self, fault: Fault, future: Future[str]) -> None:
+    def _report(self, fault: Fault, future: Future[str]) -> None:
         error = future.exception()
         if error is None:
             self._done[fault.kind] += 1
@@ -106,7 +106,7 @@ class Run:
             self._say(f"{self._at()}  {sum(ends.values()):,} offsets" if ends else f"{self._at()}  no broker")
 
     def _heal(self, records: int) -> float:
-        """Nobody helps it: no task may need a restart by hand."""
+        """It gets no help: no task may need a restart by hand."""
         began = time.monotonic()
         self._say(f"{self._at()}  all faults are over")
         before = self._cluster.ends(stable=False) or {}

@@ -43,7 +43,7 @@ FIRST: Final = (
     "security/test_singer_commands.py",
     "security/test_odd_errors.py::test_a_task_that_cannot_poll_is_failed",
     "security/test_dead_threads.py::test_threads_of_a_worker_in_this_process",
-    "security/test_dead_threads.py::test_a_membership_that_nobody_watches_over",
+    "security/test_dead_threads.py::test_a_membership_without_its_watcher",
     "security/test_log_forging.py",
     "security/test_odd_names.py",
     # what others do to the topics and the group

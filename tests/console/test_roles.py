@@ -109,7 +109,7 @@ def test_an_operator_of_one_connector_is_not_one_of_others(browser: Browser, gua
         assert buttons_of(page) == []
 
 
-def test_nobody_gets_the_console_without_a_password(browser: Browser, guarded: WorkerProcess) -> None:
+def test_no_user_gets_the_console_without_a_password(browser: Browser, guarded: WorkerProcess) -> None:
     console = Console(browser, f"http://127.0.0.1:{guarded.port}")
     try:
         answer = console.page.request.get(f"{console.url}/console")

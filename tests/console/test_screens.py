@@ -163,11 +163,11 @@ def test_a_field_stays_where_it_is_while_it_is_typed(screens: Console) -> None:
     expect(field).to_have_value("250")
 
 
-def test_a_refusal_is_told_in_the_apis_words(screens: Console, busy: WorkerProcess) -> None:
+def test_a_refusal_is_shown_in_the_apis_words(screens: Console, busy: WorkerProcess) -> None:
     page = screens.open("connectors", quote("letters"), "offsets")
     page.get_by_role("button", name="Reset …").click()
-    told = busy.rest.delete("/connectors/letters/offsets?dryRun=true").json()["message"]
-    expect(page.get_by_role("alert")).to_have_text(told)
+    answer = busy.rest.delete("/connectors/letters/offsets?dryRun=true").json()["message"]
+    expect(page.get_by_role("alert")).to_have_text(answer)
 
 
 def test_dead_letters_are_redriven(screens: Console, broker: EmbeddedBroker) -> None:

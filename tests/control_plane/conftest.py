@@ -68,7 +68,7 @@ class ConfigTopic:
 
 
 class Stage:
-    """One worker's core, with a world around it that does at once what the actions ask, unless told not to."""
+    """One worker's core, with a world around it that does at once what the actions ask, by default."""
 
     def __init__(self, exactly_once: bool = True, leader: str = ME) -> None:
         self.state = HerderState(exactly_once=exactly_once)

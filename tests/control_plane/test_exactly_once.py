@@ -44,7 +44,7 @@ def test_a_follower_asks_until_it_has_an_answer(stage: MakeStage, golden: Golden
     s.say("there is another leader, which is asked without waiting for the former")
     s.leader = "third"
     s.happen(s.assign())
-    s.say("it has done the round before, or did it for somebody else")
+    s.say("it has done the round before, or did it for another worker")
     s.happen(events.ConfigUpdated(s.topic.write(PutTaskCount("c", generation(s), 2)).config))
     s.happen(events.FencingAnswered("c", generation(s)))
     assert set(s.state.tasks) == {C0, C1} and not s.state.fencing_asked
@@ -79,7 +79,7 @@ def test_newer_task_configs_are_asked_for_again(stage: MakeStage, golden: Golden
 def test_a_round_that_failed_for_good_fails_the_tasks(stage: MakeStage, golden: Golden) -> None:
     s = follower(stage, "a", "b")
     s.happen(events.FencingAnswered("c", generation(s), ConnectError("no"), TRACE))
-    s.say("nobody asks again, whatever else happens")
+    s.say("no worker asks again, whatever else happens")
     s.happen(s.assign())
     s.say("until one of them is restarted")
     s.happen(events.RestartPlanned((), (C0,)))
@@ -159,7 +159,7 @@ def test_a_preparing_leader_fences_for_enabled_followers(stage: MakeStage, golde
     s.lines.clear()
     s.say("a follower has been enabled, and was assigned a task")
     s.happen(events.FencingRequested(7, "c"))
-    s.say("more tasks: again nobody here waits, but the followers' former tasks are fenced when they ask")
+    s.say("more tasks: again no task here waits, but the followers' former tasks are fenced when they ask")
     s.task_configs["c"] = [{"part": "a"}, {"part": "b"}, {"part": "c"}]
     s.happen(events.ReconfigurationRequested("c"))
     s.happen(events.FencingRequested(8, "c"))

@@ -257,7 +257,7 @@ def test_a_worker_leaves_for_good(group: Group, golden: Golden) -> None:
     group.say("what is new does not wait, what was lost does")
     group.create("d", tasks=1)
     group.pass_time(DELAY - 1)
-    group.say("nobody has come back")
+    group.say("no member has come back")
     group.pass_time(1)
     group.check_all_runs_evenly()
     golden(group)
@@ -284,7 +284,7 @@ def test_the_leader_changes(group: Group, golden: Golden) -> None:
         group.join(name)
     group.create("c", tasks=3)
     group.lines.clear()
-    group.say("the new leader does not know what the old one had: what nobody claims is work like any other")
+    group.say("the new leader does not know what the old one had: what no worker claims is work like any other")
     group.leave("a")
     assert group.workers["b"].stage.state.is_leader
     group.check_all_runs_evenly()

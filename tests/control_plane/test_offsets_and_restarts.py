@@ -174,14 +174,14 @@ def test_a_round_of_fencing_that_fails_fails_the_change(stage: MakeStage, golden
     s.happen(events.FencingFailed("c", generation, RetriableError("no brokers")))
     assert not s.state.leadership.offset_requests
     s.happen(events.FencingDue("c"))
-    s.say("nobody waits for it any more: it is not tried again until it is asked for")
+    s.say("no request waits for it any more: it is not tried again until it is asked for")
     s.release(actions.Fence)
     s.change_offsets("c", request=4)
     golden(s)
 
 
 def test_a_preparing_leader_fences_before_offsets_are_changed(stage: MakeStage, golden: Golden) -> None:
-    """A task count record tells that followers have exactly-once switched on, or had: their tasks may write still."""
+    """A task count record shows that followers have exactly-once switched on, or had: their tasks may write still."""
     s = stage(exactly_once=False)
     s.start()
     s.create("c", "a", "b")
@@ -219,7 +219,7 @@ def test_created_again_as_stopped_its_deleted_tasks_are_fenced(stage: MakeStage,
     golden(s)
 
 
-def test_a_dry_run_fences_nobody(stage: MakeStage, golden: Golden) -> None:
+def test_a_dry_run_fences_no_producer(stage: MakeStage, golden: Golden) -> None:
     s = stopped(stage, "a", "b")
     s.change_offsets("c", request=3, dry_run=True)
     golden(s)

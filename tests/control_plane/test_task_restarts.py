@@ -112,11 +112,11 @@ def test_a_task_fails_until_it_is_given_up(golden: Golden) -> None:
         s.fails()
         s.later(seconds)
     assert s.restarts() == 3 and not s.failed
-    s.say("three were allowed: it is told once")
+    s.say("three were allowed: it is reported once")
     s.fails()
     s.later(HOUR)
     s.fails(T1)
-    assert [line for line in s.lines if "TellGivenUp(id=c-0" in line] and s.restarts() == 3
+    assert [line for line in s.lines if "ReportGivenUp(id=c-0" in line] and s.restarts() == 3
     golden(s)
 
 
@@ -205,7 +205,7 @@ def test_a_connectors_own_rules(golden: Golden) -> None:
     s.fails()
     s.later(10)
     s.fails()
-    assert s.restarts() == 1 and any("TellGivenUp" in line for line in s.lines)
+    assert s.restarts() == 1 and any("ReportGivenUp" in line for line in s.lines)
     golden(s)
 
 
@@ -285,9 +285,9 @@ def test_a_restart_without_effect_counts_and_is_repeated(golden: Golden) -> None
     assert s.restarts() == 3
     s.say("the third is the last: it is given up when that has had no effect either")
     s.later(29)
-    assert not any("TellGivenUp" in line for line in s.lines)
+    assert not any("ReportGivenUp" in line for line in s.lines)
     s.later(1)
-    assert any("TellGivenUp" in line for line in s.lines)
+    assert any("ReportGivenUp" in line for line in s.lines)
     golden(s)
 
 

@@ -47,10 +47,10 @@ int gettimeofday(struct timeval *restrict now, void *restrict zone) {
     return 0;
 }
 
-time_t time(time_t *told) {
+time_t time(time_t *result) {
     struct timespec exact;
     clock_gettime(CLOCK_REALTIME, &exact);
-    if (told != NULL) *told = exact.tv_sec;
+    if (result != NULL) *result = exact.tv_sec;
     return exact.tv_sec;
 }
 

@@ -142,7 +142,7 @@ class RestCluster:
         return dict(found)
 
     def statuses(self, name: str) -> dict[str, str]:
-        """Keys of the status topic that name the connector, with the state that the newest record of each tells."""
+        """Keys of the status topic that name the connector, with the state in the newest record of each."""
         newest: dict[str, str] = {}
         for record in read_committed(self.bootstrap, f"{GROUP}-status"):
             key = (record.key or b"").decode()

@@ -251,7 +251,7 @@ class RestStateMachine(RuleBasedStateMachine):
             self.watch.settle()
 
     def _change_offsets(self, worker: int, method: str, offsets: Mapping[int, int | None], body: Any = None) -> None:
-        """From its answer on nobody of before can write, and everybody tells the new offsets."""
+        """From its answer on no former task can write, and all workers report the new offsets."""
         if self.model.state != STOPPED:
             self.stop(worker, wait=False)
         self._ask(worker, f"{method} /connectors/{self.name}/offsets", 200, body=body, wait=False)
@@ -263,8 +263,8 @@ class RestStateMachine(RuleBasedStateMachine):
                 for partition, seqno in offsets.items()
             }
         )
-        told = self.watch.offsets_told()
-        assert not told, told
+        reported = self.watch.offsets_reported()
+        assert not reported, reported
 
     def _tasks_by_worker(self) -> dict[int, list[int]]:
         """Which tasks run where, by the connector's status."""

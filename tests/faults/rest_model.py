@@ -85,7 +85,7 @@ class Model:
     # ---- what must be seen
 
     def statuses(self, name: str) -> dict[str, str]:
-        """The keys of the status topic that have a value, with the state that each tells."""
+        """The keys of the status topic that have a value, with the state of each."""
         if not self.exists:
             return {}
         tasks = {f"status-task-{name}-{task}": self.state for task in range(self.running)}

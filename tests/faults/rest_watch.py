@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until a connector and all that tells of it are what the model says, and says side by side what is not."""
+"""Waits until a connector and all reports about it are as in the model, and shows the differences side by side."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Watch:
         }
 
     def _status_topic(self) -> str:
-        """No ghost: the status topic's newest records tell the same, and nothing of what there is not."""
+        """No ghost: the status topic's newest records agree, and name nothing that does not exist."""
         seen = self.cluster.statuses(self.name)
         if self.model.exists:
             seen = {key: state for key, state in seen.items() if not key.startswith("status-topic-")}
@@ -199,19 +199,19 @@ class Watch:
         return ""
 
     def _offsets(self) -> str:
-        """What was committed is kept, told while the connector is stopped, and outlives it."""
+        """What was committed is kept, reported while the connector is stopped, and outlives it."""
         if self.model.exists:
-            return self.offsets_told() if self.model.state == STOPPED else ""
+            return self.offsets_reported() if self.model.state == STOPPED else ""
         expected = self.model.offsets(self.cluster.records(self.name))
         found = same(expected, self.cluster.stored_offsets(self.name))
         return f"source offsets of the deleted connector, in the topic:\n{found}" if found else ""
 
-    def offsets_told(self) -> str:
-        """What is wrong with the offsets of the stopped connector that any of the workers tells."""
+    def offsets_reported(self) -> str:
+        """Return what is wrong with the offsets of the stopped connector that the workers report."""
         for number in sorted(self.cluster.up):
             answer = self.cluster.workers[number].rest.get(f"/connectors/{self.name}/offsets")
-            told = {one["partition"]["partition"]: one["offset"]["seqno"] for one in answer.json()["offsets"]}
-            found = same(self.model.offsets(self.cluster.records(self.name)), told)
+            reported = {one["partition"]["partition"]: one["offset"]["seqno"] for one in answer.json()["offsets"]}
+            found = same(self.model.offsets(self.cluster.records(self.name)), reported)
             if found:
                 return f"GET /connectors/{self.name}/offsets of worker {number}:\n{found}"
         return ""

@@ -107,14 +107,14 @@ def test_a_task_that_fails_too_often_is_given_up(make: MakeWorker, unique: str, 
     """A task that fails for ever is given up; an operator's restart begins anew."""
     worker = make("a", **{"tasks.restart.backoff.initial.ms": "300", "tasks.restart.max.attempts": "2"})
     create(worker, unique, tmp_path / "bad", 4)
-    told = f"Task {unique}-0 is FAILED and is not restarted automatically: it was restarted 2 times in a row"
-    wait_for(lambda: told in worker.log, 90, lambda: worker.log[-3000:])
+    expected = f"Task {unique}-0 is FAILED and is not restarted automatically: it was restarted 2 times in a row"
+    wait_for(lambda: expected in worker.log, 90, lambda: worker.log[-3000:])
     assert (tmp_path / "bad").read_text() == "1" and worker.task_states(unique) == ["FAILED"]
     (given_up,) = worker.rest.get(f"/connectors/{unique}/health").json()["tasks"]
     assert given_up["verdict"] == "failed" and "number 500 is bad" in given_up["why"]
     assert given_up["auto_restart"]["gave_up"] and given_up["auto_restart"]["attempts"] == 2
     assert worker.rest.post(f"/connectors/{unique}/tasks/0/restart").status_code == 204
-    wait_for(lambda: "restart 1 in a row" in worker.log.rpartition(told)[2], 60, lambda: worker.log[-3000:])
+    wait_for(lambda: "restart 1 in a row" in worker.log.rpartition(expected)[2], 60, lambda: worker.log[-3000:])
     worker.wait_for_tasks(unique)
     (restarted,) = worker.rest.get(f"/connectors/{unique}/health").json()["tasks"]
     assert restarted["last_error"]["message"] == "number 500 is bad", "what has failed before the restart is known"

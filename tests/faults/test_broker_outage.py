@@ -34,7 +34,7 @@ SESSION_LASTS = {"session.timeout.ms": "120000"}
 """Tasks see the outage themselves; of ten minutes, both."""
 COUNT = 4000
 HEALTH_S = 20.0
-"""Within which health tells of it: the session's timeout, and ten seconds that an answer takes then."""
+"""Seconds within which health reports it: the session's timeout, and ten seconds that an answer takes then."""
 RECOVERY_S = 60.0
 """Within which everything goes on: the longest pause between two attempts of a task is 30 s."""
 _SINCE = re.compile(r"(?:out of group|without an answer from the coordinator of group) \S+ for (\d+) s")
@@ -88,9 +88,9 @@ def _away(broker: EmbeddedBroker, frozen: bool) -> None:
 
 
 def _assert_health_was_honest(watch: HealthWatch) -> None:
-    told = watch.between(HEALTH_S, SECONDS)
-    assert told, watch.answers
-    for answer in told:
+    reported = watch.between(HEALTH_S, SECONDS)
+    assert reported, watch.answers
+    for answer in reported:
         assert (answer.code, answer.status) == (500, "unhealthy"), answer
         since = _SINCE.search(answer.message)
         assert since is not None, answer

@@ -87,7 +87,7 @@ def replayed(found: list[Change]) -> dict[int, str]:
 
 
 def nothing(worker: WorkerProcess, database: Postgres) -> None:
-    """Kill nobody."""
+    """Kill no process."""
 
 
 def kill_tasks(worker: WorkerProcess, database: Postgres) -> None:

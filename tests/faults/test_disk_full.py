@@ -121,7 +121,7 @@ def test_nothing_is_lost_or_doubled(on_small_disks: Worker, unique: str, full: s
     try:
         # The source goes on, whatever is full, and the worker says how it is.
         wait_for_values(worker.bootstrap, unique, min(seen + 300, RECORDS))
-        assert_told(worker, full, unique)
+        assert_reported(worker, full, unique)
         if full != "audit":  # no request is served
             create_numbered(worker.process, late, 50)
     finally:
@@ -143,7 +143,7 @@ def test_nothing_is_lost_or_doubled(on_small_disks: Worker, unique: str, full: s
     assert broken_lines(str(worker.audit)) == []
 
 
-def assert_told(worker: Worker, full: str, name: str) -> None:
+def assert_reported(worker: Worker, full: str, name: str) -> None:
     if full == "audit":
         wait_for(lambda: health(worker.process)[0] == 500, 30, "the first line that does not fit")
     status, message = health(worker.process)
@@ -156,8 +156,8 @@ def assert_told(worker: Worker, full: str, name: str) -> None:
     assert worker.process.launched.poll() is None
     if full == "output":
         file = worker.disks["output"].path / name
-        told = f"file '{file}' could not be written to: No space left on device"
-        wait_for(lambda: told in worker.process.log, 30, lambda: worker.process.log[-3000:])
+        expected = f"file '{file}' could not be written to: No space left on device"
+        wait_for(lambda: expected in worker.process.log, 30, lambda: worker.process.log[-3000:])
         offset = committed(worker.bootstrap, f"connect-{name}-lines", name).get(0, 0)
         records = read_committed(worker.bootstrap, name)
         assert sum(record.offset < offset for record in records) <= len(lines(file)) < len(records), "invariant 9"
@@ -182,8 +182,10 @@ def test_an_offsets_file_stays_whole(standalone: WorkerProcess, broker: Embedded
         with source.open("a") as appended:
             appended.write("1\n2\n")
         assert wait_for_values(bootstrap, unique, 3) == [b"0", b"1", b"2"]
-        told = f"offset.storage.file.filename={file} cannot be written: No space left on device; free space there"
-        wait_for(lambda: told in health(standalone)[1], 20, lambda: f"{health(standalone)}\n{standalone.log[-2000:]}")
+        expected = f"offset.storage.file.filename={file} cannot be written: No space left on device; free space there"
+        wait_for(
+            lambda: expected in health(standalone)[1], 20, lambda: f"{health(standalone)}\n{standalone.log[-2000:]}"
+        )
         assert health(standalone)[0] == 200, "records go on"
         assert file.read_bytes() == before
         disk.free()

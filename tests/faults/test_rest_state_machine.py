@@ -17,7 +17,7 @@ LENGTH = 12
 ASKED = int(os.environ.get("HEADRACE_STATE_MACHINE_STEPS", "0"))
 EXAMPLES = max(2, ASKED // LENGTH)
 SEED = 99
-"""Of a run that nobody asked for: its two examples have most kinds of steps in them."""
+"""Of a run by default: its two examples have most kinds of steps in them."""
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -147,7 +147,7 @@ def test_sparks_workers_are_killed(numbers: Numbers) -> None:
 
 
 def test_a_machine_that_is_suspended_is_replaced_and_resumes_as_a_zombie(numbers: Numbers) -> None:
-    """No connection breaks: only missing heartbeats tell."""
+    """No connection breaks: only missing heartbeats show it."""
     numbers.await_more(numbers.written())
     numbers.await_spare_executor()
     host = host_of(numbers.cluster, numbers.executor())

@@ -119,7 +119,7 @@ def put(worker: WorkerProcess, **how: Any) -> None:
     assert answer.status_code == 200, answer.text
 
 
-def wait_for_trace(worker: WorkerProcess, *told: str, seconds: float = 40) -> None:
+def wait_for_trace(worker: WorkerProcess, *expected: str, seconds: float = 40) -> None:
     """Until the status of the connector or of a task says all that."""
 
     def traces() -> list[str]:
@@ -127,7 +127,9 @@ def wait_for_trace(worker: WorkerProcess, *told: str, seconds: float = 40) -> No
         return [each.get("trace", "") for each in (status["connector"], *status["tasks"])]
 
     wait_for(
-        lambda: any(all(part in trace for part in told) for trace in traces()), seconds, lambda: f"{told}: {traces()}"
+        lambda: any(all(part in trace for part in expected) for trace in traces()),
+        seconds,
+        lambda: f"{expected}: {traces()}",
     )
 
 
@@ -161,7 +163,7 @@ def test_with_the_listed_rights_all_works(worker: WorkerProcess, guarded: tuple[
 
 
 @pytest.mark.parametrize(
-    ("right", "do", "told"),
+    ("right", "do", "expected"),
     [
         (TASK_WRITES, restart, ("init_transactions of producer", TASKS_IDS, "acquire transactional PID", ID_REFUSED)),
         (TASK_DESCRIBES, restart, ("init_transactions of producer", TASKS_IDS, "find transaction coord", ID_REFUSED)),
@@ -174,16 +176,16 @@ def test_with_the_listed_rights_all_works(worker: WorkerProcess, guarded: tuple[
     ids=lambda value: str(value) if isinstance(value, Right) else "",
 )
 def test_a_missing_acl_of_a_task_is_reported_in_its_trace(
-    worker: WorkerProcess, rules: Rules, right: Right, do: Callable[[WorkerProcess], None], told: tuple[str, ...]
+    worker: WorkerProcess, rules: Rules, right: Right, do: Callable[[WorkerProcess], None], expected: tuple[str, ...]
 ) -> None:
     with rules.without(right):
         do(worker)
         try:
-            wait_for_trace(worker, *told, seconds=10)
+            wait_for_trace(worker, *expected, seconds=10)
         except AssertionError:
             # What has the topic open notices with its next fetch, which may have come after the task's look.
             do(worker)
-            wait_for_trace(worker, *told)
+            wait_for_trace(worker, *expected)
 
 
 def test_the_right_to_make_the_offsets_topic(worker: WorkerProcess, rules: Rules) -> None:
@@ -210,16 +212,16 @@ def test_a_missing_acl_of_the_leader_is_reported_in_answers(
 
 
 @pytest.mark.parametrize(
-    ("right", "told"), [(TASK_WRITES, f"producer {TASKS_IDS}0 failed"), (OFFSETS_WRITTEN, f"topic {OWN}")], ids=str
+    ("right", "expected"), [(TASK_WRITES, f"producer {TASKS_IDS}0 failed"), (OFFSETS_WRITTEN, f"topic {OWN}")], ids=str
 )
 def test_a_missing_acl_for_changing_offsets_is_reported_in_the_answer(
-    worker: WorkerProcess, rules: Rules, right: Right, told: str
+    worker: WorkerProcess, rules: Rules, right: Right, expected: str
 ) -> None:
     stop(worker)
     with rules.without(right):
         answer = alter(worker)
     assert worker.rest.put(f"/connectors/{NAME}/resume").status_code == 202
-    assert answer.status_code == 500 and told in answer.json()["message"], answer.text
+    assert answer.status_code == 500 and expected in answer.json()["message"], answer.text
 
 
 @pytest.mark.parametrize("right", [LEADER_IDEMPOTENT, TASK_IDEMPOTENT], ids=str)

@@ -26,7 +26,7 @@ def reset(worker: WorkerProcess, name: str) -> None:
 def test_a_source_goes_on_after_a_reset(worker: WorkerProcess, unique: str) -> None:
     create_numbered(worker, unique, 1_000_000, batch="1", **{"pause.ms": "50"})
     wait_for_topics(worker, unique, unique)
-    # A task that is paused keeps its process, and writes nothing that could be told of.
+    # A task that is paused keeps its process, and writes nothing that could be reported.
     worker.rest.put(f"/connectors/{unique}/pause")
     worker.wait_for_tasks(unique, "PAUSED")
     reset(worker, unique)
@@ -64,12 +64,12 @@ def test_a_reset_reaches_the_tasks_of_all_workers(broker: EmbeddedBroker) -> Non
             wait_for(lambda: [shown(node) for node in nodes] == [["t", "u"]] * 2, 30, "both topics")
             assert serves.http.put("/connectors/c/topics/reset").status_code == 202
             wait_for(lambda: [shown(node) for node in nodes] == [[], []], 30, "the reset")
-            wait_for(lambda: all(not task.told_topics for task in tasks.values()), 30, "its word to all tasks")
+            wait_for(lambda: all(not task.reported_topics for task in tasks.values()), 30, "its word to all tasks")
             tasks[runs].use("t")
             wait_for(lambda: [shown(node) for node in nodes] == [["t"]] * 2, 30, "the topic in use")
             assert serves.http.put("/connectors/c/topics/reset").status_code == 202
             wait_for(lambda: [shown(node) for node in nodes] == [[], []], 30, "the reset")
-            wait_for(lambda: all(not task.told_topics for task in tasks.values()), 30, "its word to all tasks")
+            wait_for(lambda: all(not task.reported_topics for task in tasks.values()), 30, "its word to all tasks")
     finally:
         workers.close()
 

@@ -300,9 +300,9 @@ def test_a_file_that_cannot_be_read(
     file = tmp_path / below
     worker.create(connector, **(FILE | {"file": str(file)}))
     worker.wait_for_tasks(connector, "FAILED")
-    told = f"File '{file}' cannot be read: {reason}"
-    assert worker.status(connector)["tasks"][0]["trace"].startswith(told)
-    assert_logged(worker, f"[{connector}|task-0] task failed: {told}")
+    expected = f"File '{file}' cannot be read: {reason}"
+    assert worker.status(connector)["tasks"][0]["trace"].startswith(expected)
+    assert_logged(worker, f"[{connector}|task-0] task failed: {expected}")
 
 
 def test_a_missing_file_is_reported_and_waited_for(

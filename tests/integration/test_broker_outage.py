@@ -58,7 +58,7 @@ def test_a_log_continues_after_the_broker_restarts(own_broker: EmbeddedBroker, p
 def test_a_leader_loses_its_privileges_and_can_claim_them_again(
     own_broker: EmbeddedBroker, props: dict[str, str]
 ) -> None:
-    """Invariant 5: what a transaction came to that the broker's death cut short, nobody knows; it is written again."""
+    """Invariant 5: the result of a transaction that the broker's death cut short is unknown; it is written again."""
     group = uuid.uuid4().hex[:8]
     store = KafkaConfigBackingStore(
         compacted_topic(f"config-{group}", "config.storage", 1, 1),

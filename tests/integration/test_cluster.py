@@ -95,7 +95,7 @@ class Cluster:
         return {name: shown["status"] for name, shown in answer.json().items()} if answer.status_code == 200 else {}
 
     def wait_for_all(self) -> None:
-        poll(self.owners, lambda: f"all tasks RUNNING: {self._told()}")
+        poll(self.owners, lambda: f"all tasks RUNNING: {self._states()}")
 
     def wait_for_balance(self) -> None:
         """Each worker runs as many tasks as any other, but for one."""
@@ -104,9 +104,9 @@ class Cluster:
             counts = Counter(self.owners().values())
             return len(counts) == len(self.workers) and max(counts.values()) - min(counts.values()) <= 1
 
-        poll(balanced, lambda: f"an equal share for each: {self._told()}")
+        poll(balanced, lambda: f"an equal share for each: {self._states()}")
 
-    def _told(self) -> str:
+    def _states(self) -> str:
         states = [(name, task) for name, status in self.statuses().items() for task in status["tasks"]]
         shown = [f"{name}-{task['id']} {task['state']} {task['worker_id']}" for name, task in states]
         return "\n".join([*shown, *(worker.log[-1500:] for worker in self.workers)])

@@ -37,7 +37,7 @@ from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 
 
 class Member:
-    """One worker's store, and the updates that it was told."""
+    """One worker's store, and the updates that it was notified of."""
 
     def __init__(self, bootstrap: str, topic: str, group: str) -> None:
         props = {"bootstrap.servers": bootstrap}
@@ -150,7 +150,7 @@ def test_a_write_whose_offsets_brokers_do_not_report(leader: Member, monkeypatch
 
 
 def test_each_write_is_one_transaction(leader: Member, broker: Any, topic: str) -> None:
-    """Offsets tell: a transaction's records follow one another, and its marker takes the offset behind them."""
+    """As offsets show: a transaction's records follow one another, and its marker takes the offset behind them."""
     leader.store.write(ConnectorWrite("c", {"a": "b"}, TargetState.STOPPED))
     leader.store.write(TaskConfigsWrite("c", [{"i": "0"}, {"i": "1"}]))
     leader.store.write(TaskCountWrite("c", 2))

@@ -397,9 +397,9 @@ def test_patch_expand_and_topics(worker: WorkerProcess, lines: str, unique: str)
     worker.wait_for_tasks(unique)
 
     def expanded() -> Any:
-        """What is told of a connector, once it has come back with its new configuration."""
-        told = worker.rest.get("/connectors?expand=info&expand=status").json()[unique]
-        return told if told["status"]["connector"]["state"] == "RUNNING" else None
+        """Return the answer about a connector once it has come back with its new configuration."""
+        reported = worker.rest.get("/connectors?expand=info&expand=status").json()[unique]
+        return reported if reported["status"]["connector"]["state"] == "RUNNING" else None
 
     assert wait_for(expanded, 30, "a running connector")["info"]["config"]["batch.size"] == "100"
     assert worker.rest.get(f"{lines}/topics").json() == {unique: {"topics": [unique]}}

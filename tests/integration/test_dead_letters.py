@@ -192,7 +192,7 @@ def test_a_sources_letters(
 def test_a_redrive_is_cancelled_when_its_worker_stops(
     own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
-    """Each letter is redriven or pending: its last transaction is complete, so nobody waits for the end of one."""
+    """Each letter is redriven or pending: its last transaction is complete, so no reader waits for the end of one."""
     bootstrap, dead, count = broker.bootstrap_servers, f"{unique}-dead", 50_000
     make_topic(bootstrap, unique)
     make_topic(bootstrap, dead)

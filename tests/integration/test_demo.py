@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [(None, "No such file"), (b"", "FILE="), (b"no end of line", "its last line does not end")]
+    ("text", "expected"), [(None, "No such file"), (b"", "FILE="), (b"no end of line", "its last line does not end")]
 )
-def test_a_file_that_cannot_be_sent_is_refused_in_one_line(text: bytes | None, told: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_sent_is_refused_in_one_line(text: bytes | None, expected: str, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     if text is not None:
         file.write_bytes(text)
@@ -29,7 +29,7 @@ def test_a_file_that_cannot_be_sent_is_refused_in_one_line(text: bytes | None, t
         [sys.executable, "-m", "demo", "--file", str(file)], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert ended.returncode == 1
-    assert told in " ".join(ended.stdout.split())
+    assert expected in " ".join(ended.stdout.split())
     assert "Traceback" not in ended.stdout + ended.stderr
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distributed herder over a real broker. The engine is left out: its tasks do nothing but ask and tell."""
+"""The distributed herder over a real broker. The engine is left out: its tasks only send requests and events."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_another_worker_takes_over_what_is_stored(cluster: Cluster) -> None:
 
 
 def test_a_request_that_hangs_names_the_method_that_it_waits_for(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    """And holds up nobody: others are answered meanwhile, and it goes on when the method returns."""
+    """It holds up no other request: others are answered meanwhile, and it goes on when the method returns."""
     cluster = Cluster(broker.bootstrap_servers, **{"plugin.path": str(PLUGINS)})
     herder = cluster.start()
     moody = {**verifiable(), "connector.class": "moody_source.MoodySource", "directory": str(tmp_path)}

@@ -86,7 +86,7 @@ def silent_server() -> Iterator[int]:
 
 @contextmanager
 def tls_server() -> Iterator[int]:
-    """A port that speaks TLS, with a certificate that nobody trusts."""
+    """A port that speaks TLS, with a certificate that no client trusts."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -140,9 +140,9 @@ def test_each_step_of_a_connection_has_its_own_advice(broker: EmbeddedBroker) ->
             (ok_server, {"security_protocol": "SSL"}, "TLS failed", "security.protocol"),
             (ok_server, {"security_protocol": "SASL_PLAINTEXT", **plain_login()}, "expects no login", "sasl.mechanism"),
         ]
-        for servers, more, told, remedy in cases:
+        for servers, more, expected, remedy in cases:
             (found,) = problems(check_brokers, properties(servers, "steps", **more))
-            assert told in found.found and remedy in found.remedy, found
+            assert expected in found.found and remedy in found.remedy, found
 
 
 def plain_login() -> dict[str, str]:
@@ -171,8 +171,8 @@ def test_all_checks_go_on_with_the_server_that_answers(new_broker: EmbeddedBroke
     dead = f"127.0.0.1:{free_port()}"
     code, found = run(tmp_path, properties(f"{dead},{new_broker.bootstrap_servers}", "first-dead"))
     of_kafka = ("brokers", "cluster", "permissions", "internal topics", "group", "connectors")
-    told = [(each["level"], each["check"]) for each in found if each["check"] in of_kafka and each["level"] != "ok"]
-    assert (code, told) == (0, [("warning", "brokers")]), found
+    reported = [(each["level"], each["check"]) for each in found if each["check"] in of_kafka and each["level"] != "ok"]
+    assert (code, reported) == (0, [("warning", "brokers")]), found
     (warned,) = [each for each in found if each["check"] == "brokers" and each["level"] == "warning"]
     assert warned["found"].startswith(f"{dead}: TCP failed: Connection refused")
     assert "other servers answer" in warned["found"]

@@ -181,17 +181,17 @@ def test_nothing_is_written(guarded: tuple[EmbeddedBroker, int], rules: Rules) -
 
 
 @pytest.mark.parametrize(
-    ("prefix", "told", "remedy"),
+    ("prefix", "expected", "remedy"),
     [("", "", "sasl.jaas.config"), ("consumer.", "consumer.bootstrap.servers: ", "password")],
 )
-def test_a_wrong_password(guarded: tuple[EmbeddedBroker, int], prefix: str, told: str, remedy: str) -> None:
+def test_a_wrong_password(guarded: tuple[EmbeddedBroker, int], prefix: str, expected: str, remedy: str) -> None:
     """Of the worker's login, and of that of one kind of clients; the message never has the password."""
     server = f"127.0.0.1:{guarded[1]}"
     props = {**properties(server), **logins()}
     props[f"{prefix}sasl.jaas.config"] = props[f"{prefix}sasl.jaas.config"].replace("secret", "mistaken")
     found = list(check_brokers(Subject("worker.properties", {}, DistributedConfig(props))))
     (failed,) = [each for each in found if each.level is Level.PROBLEM]
-    assert failed.found.startswith(f"{told}{server}: login failed: ") and remedy in failed.remedy
+    assert failed.found.startswith(f"{expected}{server}: login failed: ") and remedy in failed.remedy
     assert "Invalid username or password" in failed.found
     assert "mistaken" not in str(found)
 

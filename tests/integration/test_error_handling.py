@@ -58,7 +58,7 @@ def numbers(records: list[Read]) -> list[int]:
     return [int(json.loads(record.value or b"")) for record in records]
 
 
-def assert_told_apart(good: list[Read], bad: list[Read], count: int) -> None:
+def assert_distinguished(good: list[Read], bad: list[Read], count: int) -> None:
     wanted = [n for n in range(count) if n % 7 and n % 5]
     assert numbers(good) == wanted
     assert sorted(numbers(bad)) == sorted(set(range(count)) - set(wanted))
@@ -79,7 +79,7 @@ def test_set_aside_exactly_once_though_the_process_dies(
     create_numbered(worker, unique, COUNT, **BOTH, **PLAIN_JSON, **set_aside(unique), **death)
     good, bad = wait_for_both(broker.bootstrap_servers, unique, COUNT)
     assert not once.exists(), "the process never died"
-    assert_told_apart(good, bad, COUNT)
+    assert_distinguished(good, bad, COUNT)
     last = {json.dumps({"id": "0"}): {"seqno": COUNT - 1}}
     assert committed_offsets(broker.bootstrap_servers, worker.properties["offset.storage.topic"], unique) == last
     worker.wait_for_tasks(unique)
@@ -242,12 +242,12 @@ def test_records_too_large_are_not_tolerated_by_default(
 def test_a_record_too_large_for_the_dead_letter_topic_leaves_its_place_there(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
-    """Though the user has not asked for headers, they tell where the record is."""
+    """Though the user has not asked for headers, they name the record's place."""
     file, huge = tmp_path / "lines.txt", b"x" * 2_000_000
     file.write_bytes(b"\n".join([b"first", huge, b"third", huge, b""]))
     config = {"connector.class": "FileStreamSource", "tasks.max": "1", "file": str(file), "topic": unique}
-    told = {"errors.deadletterqueue.context.headers.enable": "false"}
-    worker.create(unique, **config, **set_aside(unique, **told))
+    without = {"errors.deadletterqueue.context.headers.enable": "false"}
+    worker.create(unique, **config, **set_aside(unique, **without))
     good, bad = wait_for_both(broker.bootstrap_servers, unique, 4)
     assert [record.value for record in good] == [b"first", b"third"]
     assert [(record.key, record.value) for record in bad] == [(None, None)] * 2
@@ -262,7 +262,7 @@ def test_set_aside_at_least_once(at_least_once_worker: WorkerProcess, broker: Em
     worker = at_least_once_worker
     create_numbered(worker, unique, COUNT, **BOTH, **PLAIN_JSON, **set_aside(unique))
     good, bad = wait_for_both(broker.bootstrap_servers, unique, COUNT)
-    assert_told_apart(good, bad, COUNT)
+    assert_distinguished(good, bad, COUNT)
     topic = worker.properties["offset.storage.topic"]
     last = {json.dumps({"id": "0"}): {"seqno": COUNT - 1}}
     wait_for(lambda: committed_offsets(broker.bootstrap_servers, topic, unique) == last, 30, "the last offset")

@@ -47,12 +47,12 @@ def config_records(workers: Workers, name: str, prefix: str) -> list[object]:
     return [json.loads(record.value or b"null") for record in records if record.key == f"{prefix}{name}".encode()]
 
 
-def nobody_may_write_as(bootstrap: str, transactional_id: str) -> AbstractContextManager[None]:
+def no_producer_may_write_as(bootstrap: str, transactional_id: str) -> AbstractContextManager[None]:
     what = (ResourceType.TRANSACTIONAL_ID, transactional_id, ResourcePatternType.PREFIXED, "User:ANONYMOUS", "*")
     return rules_in_force(bootstrap, (*what, AclOperation.WRITE, AclPermissionType.DENY))
 
 
-def nobody_may_write_to(bootstrap: str, topic: str) -> AbstractContextManager[None]:
+def no_producer_may_write_to(bootstrap: str, topic: str) -> AbstractContextManager[None]:
     what = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*")
     return rules_in_force(bootstrap, *((*what, *end) for end in all_but(AclOperation.WRITE)))
 
@@ -82,7 +82,7 @@ def test_a_fenced_leader_recovers(workers: Workers) -> None:
 def test_a_write_without_permission_is_answered_with_the_error(workers: Workers) -> None:
     leader = workers.start()
     workers.put("c", 1)
-    with nobody_may_write_as(workers.bootstrap, f"connect-cluster-{workers.group}"):
+    with no_producer_may_write_as(workers.bootstrap, f"connect-cluster-{workers.group}"):
         answer = leader.http.put("/connectors/c/pause")
         assert answer.status_code == 500 and "transactional" in answer.json()["message"].lower(), answer.text
     wait_for(lambda: leader.http.put("/connectors/c/pause").status_code == 202, 30, "the claim")
@@ -98,7 +98,7 @@ def test_a_worker_that_has_stopped_leaves_no_clients(workers: Workers) -> None:
     take_writes_away(workers)
     workers.put("c", 3)
     workers.wait_for_tasks("c", 3)
-    with nobody_may_write_as(workers.bootstrap, f"connect-cluster-{workers.group}"):
+    with no_producer_may_write_as(workers.bootstrap, f"connect-cluster-{workers.group}"):
         assert workers.leader.http.put("/connectors/c/pause").status_code == 500
     herders = [weakref.ref(node.herder) for node in workers.nodes]
     workers.close()
@@ -139,7 +139,7 @@ def test_reconfiguration_fences_all_former_producers(workers: Workers) -> None:
 
 
 def test_a_connector_created_again_fences_the_deleted_ones_tasks(workers: Workers) -> None:
-    """KIP-618, *Fencing on deletion*: a deletion fences nobody, so its task count record has to outlive it.
+    """KIP-618, *Fencing on deletion*: a deletion fences no producer, so its task count record has to outlive it.
 
     Task 0 of the deleted connector is fenced by its successor of the same transactional id, the others by the round.
     """
@@ -198,7 +198,7 @@ def test_inability_to_fence(workers: Workers) -> None:
     workers.put("c", 2)
     assert {task["worker_id"] for task in workers.wait_for_tasks("c", 2)} == nodes
     before = len(workers.launched("c"))
-    with nobody_may_write_as(workers.bootstrap, f"{workers.group}-c-"):
+    with no_producer_may_write_as(workers.bootstrap, f"{workers.group}-c-"):
         workers.put("c", 2, throughput="1")
         failed = workers.wait_for_tasks("c", 2, "FAILED")
         assert {task["worker_id"] for task in failed} == nodes
@@ -248,7 +248,7 @@ def test_a_reset_that_ends_halfway_brings_no_old_offsets_back(workers: Workers) 
     assert leader.http.put("/connectors/c/stop").status_code == 204
     wait_for(lambda: workers.tasks("c") == [], 30, "its stop")
     current = [{"partition": {"id": 0}, "offset": {"seqno": 5}}]
-    with nobody_may_write_to(workers.bootstrap, common):
+    with no_producer_may_write_to(workers.bootstrap, common):
         refused = once_settled(lambda: leader.http.delete("/connectors/c/offsets"))
         assert refused.status_code == 500 and common in refused.json()["message"], refused.text
         assert leader.http.get("/connectors/c/offsets").json()["offsets"] == current

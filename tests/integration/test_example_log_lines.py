@@ -22,8 +22,8 @@ def test_warnings_and_errors_become_json(worker: WorkerProcess, broker: Embedded
     worker.create(unique, **config)
     wait_for_values(broker.bootstrap_servers, unique, 3)
     records = read_committed(broker.bootstrap_servers, unique)
-    told = (EXAMPLE / "README.md").read_text().partition("```json\n")[2].partition("\n```")[0]
-    assert json.loads(records[0].value or b"") == json.loads(told)
+    reported = (EXAMPLE / "README.md").read_text().partition("```json\n")[2].partition("\n```")[0]
+    assert json.loads(records[0].value or b"") == json.loads(reported)
     assert [record.key for record in records] == [b"checkout", b"catalog", b"checkout"]
     assert [json.loads(record.value or b"")["ms"] for record in records] == [870, 1520, None]
     assert records[0].timestamp == 1_795_255_201_000

@@ -58,7 +58,7 @@ def test_what_comes_through_the_proxy_stays_behind_it(
     producer.records.flush(30)
     producer.abort(30)
     assert values(broker.bootstrap_servers, unique) == [b"0", b"1"]
-    # The coordinator's connection is made with an address that the broker has told.
+    # The coordinator's connection is made with an address that the broker has returned.
     assert proxy.last_request(Api.END_TXN, unique) > 0
     directory = storage_directory(broker.data_dir) / f"{unique}-0"
     assert [one.outcome for one in transactions(batches(directory))] == [Outcome.COMMIT, Outcome.ABORT]

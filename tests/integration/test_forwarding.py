@@ -54,7 +54,7 @@ class Pair:
 
 
 def leads(worker: WorkerProcess) -> bool | None:
-    """None while nobody knows."""
+    """None while it is not known."""
     answer = worker.rest.put("/connectors/none/pause?forward=false")
     return {404: True, 409: False}.get(answer.status_code)
 
@@ -138,8 +138,8 @@ def test_a_connectors_life_through_the_follower(pair: Pair, unique: str) -> None
         assert_error(worker.rest.post("/connectors", json=request), 409, f"Connector {unique} already exists")
     wait_for_states(pair, unique, "RUNNING", "RUNNING")
     for path in ("", "/config", "/status", "/tasks", "/offsets"):
-        told = [worker.rest.get(f"/connectors/{unique}{path}") for worker in (pair.leader, pair.follower)]
-        assert told[0].status_code == 200 and told[0].json() == told[1].json()
+        answer = [worker.rest.get(f"/connectors/{unique}{path}") for worker in (pair.leader, pair.follower)]
+        assert answer[0].status_code == 200 and answer[0].json() == answer[1].json()
 
     assert pair.follower.rest.put(f"/connectors/{unique}/pause").status_code == 202
     wait_for_states(pair, unique, "PAUSED", "PAUSED")
@@ -183,13 +183,15 @@ def test_offsets_are_changed_through_the_follower(pair: Pair, unique: str, tmp_p
             return lines(tmp_path / "out.txt")
         return [(value or b"").decode() for value in values(pair.brokers, unique)]
 
-    def told() -> list[Any]:
+    def reported() -> list[Any]:
         return [
             each.rest.get(f"/connectors/{unique}/offsets").json()["offsets"] for each in (pair.leader, pair.follower)
         ]
 
     def stopped() -> None:
-        wait_for(lambda: told() == [[{"partition": partition, "offset": end}]] * 2, 60, lambda: f"{end}: {told()}")
+        wait_for(
+            lambda: reported() == [[{"partition": partition, "offset": end}]] * 2, 60, lambda: f"{end}: {reported()}"
+        )
         assert pair.follower.rest.put(f"/connectors/{unique}/stop").status_code == 204
         wait_for_states(pair, unique, "STOPPED")
 
@@ -205,13 +207,13 @@ def test_offsets_are_changed_through_the_follower(pair: Pair, unique: str, tmp_p
     body = {"offsets": [{"partition": partition, "offset": wanted}]}
     altered = change("PATCH", json=body)
     assert altered.status_code == 204, altered.text
-    assert told() == [body["offsets"]] * 2
+    assert reported() == [body["offsets"]] * 2
     resumed([*range(20), *range(15, 20)])
     stopped()
     for _ in range(2):
         reset = change("DELETE")
         assert reset.status_code == 204, reset.text
-        assert told() == [[], []]
+        assert reported() == [[], []]
     resumed([*range(20), *range(15, 20), *range(20)])
     assert_error(change("DELETE"), 400, f"Connector {unique} must be STOPPED")
     pair.follower.delete(unique)
@@ -241,8 +243,8 @@ def test_a_followers_connector_gets_its_tasks_and_changes_them(pair: Pair, uniqu
     for wanted in (3, 2):
         file.write_text(str(wanted))
         wait_for_states(pair, name, "RUNNING", *["RUNNING"] * wanted)
-        told = pair.leader.rest.get(f"/connectors/{name}/tasks").json()
-        assert [task["config"]["id"] for task in told] == [str(id) for id in range(wanted)]
+        answer = pair.leader.rest.get(f"/connectors/{name}/tasks").json()
+        assert [task["config"]["id"] for task in answer] == [str(id) for id in range(wanted)]
     for connector in pair.leader.rest.get("/connectors").json():
         pair.leader.delete(connector)
 

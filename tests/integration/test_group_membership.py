@@ -88,16 +88,16 @@ def join() -> Iterator[Join]:
 
 def test_a_member_has_not_failed_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Health may be asked for at that very moment, by another thread."""
-    worker, begin, told = Worker("127.0.0.1:1", "group"), threading.Thread.start, []
+    worker, begin, reported = Worker("127.0.0.1:1", "group"), threading.Thread.start, []
 
     def start(thread: threading.Thread) -> None:
-        told.append(worker.member.failure())
+        reported.append(worker.member.failure())
         begin(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start)
     worker.member.start()
     monkeypatch.undo()
-    assert told and {*told, worker.member.failure()} == {None}
+    assert reported and {*reported, worker.member.failure()} == {None}
     worker.member.leave(0.1)
 
 
@@ -190,7 +190,7 @@ def test_a_member_that_leaves_for_some_time_rejoins_automatically(broker: Embedd
     begun = time.monotonic()
     first.member.leave_and_rejoin("a test", 2.0)
     first.next("lost")
-    assert float(str(second.next("assigned")[4])) - begun < 1.5, "nobody waits for it"
+    assert float(str(second.next("assigned")[4])) - begun < 1.5, "the group does not wait for it"
     assert float(str(first.next("assigned")[4])) - begun >= 2.0
     second.next("assigned")
     assert first.member.in_session()

@@ -123,7 +123,7 @@ def test_a_sink_behind_transactions_has_no_lag_once_it_has_all(
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("asleep", "in one call that does not return"),  # without children, which nobody would end
+        ("asleep", "in one call that does not return"),  # without children, which no process would end
         ("stopped", "Its process has not answered for"),
     ],
 )

@@ -332,10 +332,10 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", reader], capture_output=True, text=True, timeout=60, check=False
     ).stdout
-    assert f"KafkaClientError Records cannot be read, and must not be left out: topic '{topic}' partition 0" in told
+    assert f"KafkaClientError Records cannot be read, and must not be left out: topic '{topic}' partition 0" in reported
 
 
 def test_stop_fails_waiters_and_is_idempotent(open_tail: Callable[..., Tail], transactional: Any, topic: str) -> None:

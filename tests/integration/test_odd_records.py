@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records such as nobody should write, in the internal topics of workers over a real broker: they go on, and see all
+"""Records such as no worker should write, in the internal topics of workers over a real broker: they go on, and see all
 that lies behind."""
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def test_a_worker_reads_what_lies_between(cluster: Cluster) -> None:
 def test_a_topic_that_is_read_no_more_is_a_failure(
     read: type, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody is to take for healthy a worker whose view of the cluster stands still."""
+    """A worker whose view of the cluster is not updated is not healthy."""
     herder = cluster.start()
     goes_on(cluster, herder, "c")
 
     def fail(*record: object) -> None:
-        raise OverflowError("a record that nobody has thought of")
+        raise OverflowError("a record that no test expects")
 
     monkeypatch.setattr(read, "apply", fail)
     write(cluster, {StatusLog: "status", OffsetTable: "offset", ConfigLog: "config"}[read], [(b"k", b"v")])

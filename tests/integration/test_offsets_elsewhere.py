@@ -152,17 +152,17 @@ def test_a_source_that_writes_elsewhere(
 
     worker.create(unique, **config)
     wait_for_values(elsewhere.bootstrap_servers, unique, 4)
-    wait_for(lambda: told(worker, unique) == position(19), 60, lambda: f"the end: {told(worker, unique)}")
+    wait_for(lambda: reported(worker, unique) == position(19), 60, lambda: f"the end: {reported(worker, unique)}")
     stop(worker, unique)
     change_by_rest(worker, unique, {"offsets": position(8)})
-    assert told(worker, unique) == position(8)
+    assert reported(worker, unique) == position(8)
     assert stored() == [{"position": 8}, {"position": 8}]
     assert worker.rest.put(f"/connectors/{unique}/resume").status_code == 202
     assert wait_for_values(elsewhere.bootstrap_servers, unique, 6) == [*lines, b"three", b"four"]
-    wait_for(lambda: told(worker, unique) == position(19), 60, lambda: f"the end: {told(worker, unique)}")
+    wait_for(lambda: reported(worker, unique) == position(19), 60, lambda: f"the end: {reported(worker, unique)}")
     stop(worker, unique)
     change_by_rest(worker, unique)
-    assert told(worker, unique) == []
+    assert reported(worker, unique) == []
     assert stored() == [None, None]
     assert worker.rest.put(f"/connectors/{unique}/resume").status_code == 202
     assert wait_for_values(elsewhere.bootstrap_servers, unique, 10)[6:] == lines
@@ -183,22 +183,22 @@ def test_a_sink_that_reads_elsewhere(
     def offset(wanted: int) -> list[dict[str, Any]]:
         return [{"partition": {"kafka_topic": unique, "kafka_partition": 0}, "offset": {"kafka_offset": wanted}}]
 
-    wait_for(lambda: told(worker, unique) == offset(10), 60, lambda: f"the end: {told(worker, unique)}")
+    wait_for(lambda: reported(worker, unique) == offset(10), 60, lambda: f"the end: {reported(worker, unique)}")
     stop(worker, unique)
     change_by_rest(worker, unique, {"offsets": offset(7)})
-    assert told(worker, unique) == offset(7)
+    assert reported(worker, unique) == offset(7)
     worker.rest.put(f"/connectors/{unique}/resume")
     assert wait_for_lines(file, 13)[10:] == ["7", "8", "9"]
     stop(worker, unique)
     change_by_rest(worker, unique)
-    assert told(worker, unique) == []
+    assert reported(worker, unique) == []
     worker.rest.put(f"/connectors/{unique}/resume")
     assert wait_for_lines(file, 23)[13:] == [str(n) for n in range(10)]
     assert committed(broker, f"connect-{unique}", unique) < 0
     worker.delete(unique)
 
 
-def told(worker: WorkerProcess, name: str) -> Any:
+def reported(worker: WorkerProcess, name: str) -> Any:
     return worker.rest.get(f"/connectors/{name}/offsets").json()["offsets"]
 
 

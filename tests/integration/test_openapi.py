@@ -34,13 +34,13 @@ WANTED = [
 ]
 
 
-class Nobody:
+class NoHerder:
     """In the place of a herder: the description needs none."""
 
     def __getattr__(self, name: str) -> None: ...
 
 
-described = schemathesis.openapi.from_dict(create_app(cast(Any, Nobody())).openapi())
+described = schemathesis.openapi.from_dict(create_app(cast(Any, NoHerder())).openapi())
 turns = itertools.count()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that nobody can mean, to the whole API over a real herder: never a 5xx, and the worker serves on."""
+"""Requests without a sensible meaning, to the whole API over a real herder: never a 5xx, and the worker serves on."""
 
 from __future__ import annotations
 

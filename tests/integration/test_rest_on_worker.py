@@ -110,8 +110,8 @@ def test_reports_about_a_running_connector(
     task = {"connector": connector, "task": 0}
     assert worker.rest.get(url).json() == {"name": connector, "config": complete, "tasks": [task], "type": "source"}
     assert worker.rest.get(f"{url}/config").json() == complete
-    (told,) = worker.rest.get(f"{url}/tasks").json()
-    assert told == {
+    (answer,) = worker.rest.get(f"{url}/tasks").json()
+    assert answer == {
         "id": task,
         "config": {**complete, "task.class": "org.apache.kafka.connect.file.FileStreamSourceTask"},
     }

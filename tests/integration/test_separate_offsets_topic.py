@@ -71,7 +71,7 @@ class Stage:
         return task
 
     def commit(self, connector: dict[str, str], task: SourceTaskOffsets | None, **offsets: str) -> None:
-        """As a task's process does it, which then tells its worker, unless that has died (None)."""
+        """As a task's process does it, which then notifies its worker, unless that has died (None)."""
         topic = connector.get("offsets.storage.topic", self.config.offset_topic.name)
         producer = TransactionalProducer(client_configs.source_task_producer(self.config, connector, TASK.task))
         producer.init_transactions(WAIT)
@@ -126,8 +126,8 @@ def test_a_connector_that_is_moved_loses_no_position(
     stage.commit(first, task, a="2")
     task = stage.task(second)
     assert stage.read(task, "a", "b") == ["2", "1"]
-    told = f"topic '{second['offsets.storage.topic']}' holds nothing for it yet; 2 of 2 source partitions come from"
-    wait_for(lambda: told in caplog.text, WAIT, "the choice in the log")
+    expected = f"topic '{second['offsets.storage.topic']}' holds nothing for it yet; 2 of 2 source partitions come from"
+    wait_for(lambda: expected in caplog.text, WAIT, "the choice in the log")
     stage.commit(second, task, b="3")
     assert stage.read(stage.task(back), "a", "b") == ["2", "3"]
     assert stage.copied(broker.bootstrap_servers) == {"a": "2", "b": "3"}
@@ -144,8 +144,10 @@ def test_a_hard_downgrade_and_the_caveat_of_the_upgrade_after_it(stage: Stage, b
     assert list(stage.common.get(keys).result(WAIT).values()) == [b'{"timestamp":"2"}', b'{"timestamp":"1"}']
     stage.commit(older, None, a="3")
     # Looked at only: a task that goes on from there has this copied to the workers' topic.
-    told = {each.partition["subreddit"]: each.offset for each in stage.stores.offsets(own)}
-    assert told == {"a": {"timestamp": "2"}, "b": {"timestamp": "1"}}, "the own topic's count: so it has to be deleted"
+    reported = {each.partition["subreddit"]: each.offset for each in stage.stores.offsets(own)}
+    assert reported == {"a": {"timestamp": "2"}, "b": {"timestamp": "1"}}, (
+        "the own topic's count: so it has to be deleted"
+    )
     stage.stores.stop()
     gone, admin = own["offsets.storage.topic"], AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.delete_topics([gone])[gone].result(WAIT)

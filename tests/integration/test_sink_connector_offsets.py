@@ -67,13 +67,13 @@ def test_altered_and_reset(
     send(bootstrap, unique, numbers(0, 10))
     create_sink(worker, unique, unique, file, **({"consumer.override.group.id": group} if named else {}))
     wait_for_lines(file, 10)
-    wait_for(lambda: told(worker, unique) == [offsets(unique, 10)], 60, lambda: f"10: {told(worker, unique)}")
+    wait_for(lambda: reported(worker, unique) == [offsets(unique, 10)], 60, lambda: f"10: {reported(worker, unique)}")
     refused = change(worker, "PATCH", unique, offsets(unique, 7))
     assert (refused.status_code, "STOPPED" in refused.text or "stopped" in refused.text) == (400, True)
 
     stop(worker, unique)
     assert change(worker, "PATCH", unique, offsets(unique, 7)).status_code in (200, 204)
-    assert told(worker, unique) == [offsets(unique, 7)]
+    assert reported(worker, unique) == [offsets(unique, 7)]
     worker.rest.put(f"/connectors/{unique}/resume")
     assert wait_for_lines(file, 13)[10:] == ["7", "8", "9"]
 
@@ -81,14 +81,14 @@ def test_altered_and_reset(
     assert group in groups(bootstrap)
     assert change(worker, "DELETE", unique).status_code in (200, 204)
     assert group not in groups(bootstrap)
-    assert told(worker, unique) == []
+    assert reported(worker, unique) == []
     worker.rest.put(f"/connectors/{unique}/resume")
     assert wait_for_lines(file, 23)[13:] == [str(n) for n in range(10)]
     assert groups(bootstrap) & {f"group-{unique}", f"connect-{unique}"} == {group}
     worker.delete(unique)
 
 
-def told(worker: WorkerProcess, name: str) -> Any:
+def reported(worker: WorkerProcess, name: str) -> Any:
     return worker.rest.get(f"/connectors/{name}/offsets").json()["offsets"]
 
 

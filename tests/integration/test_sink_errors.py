@@ -48,7 +48,7 @@ def letters(bootstrap: str, name: str, count: int) -> list[Read]:
     return read_committed(bootstrap, f"{name}-dead")
 
 
-def told(letter: Read) -> dict[str, str]:
+def reported(letter: Read) -> dict[str, str]:
     prefix = "__connect.errors."
     return {key.removeprefix(prefix): (text or b"").decode() for key, text in letter.headers if key.startswith(prefix)}
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_read_is_set_aside_as_it_was(
     [letter] = letters(bootstrap, unique, 1)
     assert (letter.key, letter.value, letter.timestamp) == (b"k", b"no json", 1_700_000_000_123)
     assert letter.headers[0] == ("h", b"x")
-    about = told(letter)
+    about = reported(letter)
     assert about["exception.class.name"] == "org.apache.kafka.connect.errors.DataException"
     assert list(about)[:7] == ["topic", "partition", "offset", "connector.name", "task.id", "stage", "class.name"]
     assert list(about.values())[:7] == [
@@ -114,7 +114,7 @@ def test_a_task_reports_records_itself(
     create_journal_sink(worker, unique, unique, journal, report="7", **route, **set_aside(unique))
     first, second = letters(bootstrap, unique, 2)
     assert (first.value, second.value) == (b"7", b"17")
-    about = told(first)
+    about = reported(first)
     assert (about["topic"], about["offset"], about["stage"]) == (unique, "7", "TASK_PUT")
     assert (about["exception.class.name"], about["exception.message"]) == ("ValueError", "cannot take 7")
     wait_for_committed(bootstrap, unique, unique, {0: 20})

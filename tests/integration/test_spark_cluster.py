@@ -132,7 +132,7 @@ def test_tasks_for_which_there_are_no_cores_say_so_until_they_run(
     assert answer.status_code == 200, answer.text
     there.wait_for_tasks(name, tasks=CORES)
     assert not any(task.get("trace") for task in there.status(name)["tasks"])
-    wait_for(lambda: waiting_tasks(there) == 0, 30, "nobody who waits")
+    wait_for(lambda: waiting_tasks(there) == 0, 30, "no task that waits")
     there.delete(name)
 
 
@@ -154,7 +154,7 @@ def test_a_worker_whose_cluster_is_not_there_answers_and_says_so(own_worker: Wor
     create_numbered(own_worker, unique, 10)
     own_worker.wait_for_tasks(unique, "RESTARTING")
     (task,) = own_worker.status(unique)["tasks"]
-    reason = "with spark.master=spark://127.0.0.1:1: nobody answers at 127.0.0.1:1: Connection refused"
+    reason = "with spark.master=spark://127.0.0.1:1: no answer at 127.0.0.1:1: Connection refused"
     assert task["trace"] == f"Spark is not running: Spark could not be started {reason}"
     assert waiting_tasks(own_worker) == 1
     assert own_worker.rest.delete(f"/connectors/{unique}").status_code == 204
@@ -241,12 +241,12 @@ def test_files_are_written_and_read_by_spark_on_executors(
 
 def test_a_job_on_frames_for_which_there_is_no_core_says_so(there: WorkerProcess, unique: str) -> None:
     create_numbered(there, unique, 50, **QUERY, **{"tasks.max": f"{CORES}"})
-    told = "transforms.q could not be run: no core was free for 15 s"
+    expected = "transforms.q could not be run: no core was free for 15 s"
 
     def traces() -> str:
         return " ".join(task.get("trace", "") for task in there.status(unique).get("tasks", []))
 
-    wait_for(lambda: told in traces() or told in there.log, 60, lambda: f"{there.status(unique)}")
+    wait_for(lambda: expected in traces() or expected in there.log, 60, lambda: f"{there.status(unique)}")
     there.delete(unique)
 
 
@@ -255,7 +255,7 @@ def test_tasks_for_which_local_mode_has_no_cores_say_so(own_worker: WorkerProces
     own_worker.start()
     config = {"connector.class": "VerifiableSource", "tasks.max": "3", "topic": unique, "throughput": "5"}
     own_worker.create(unique, **config)
-    told = (
+    expected = (
         "1 task waits for 1 more core: spark.master=local[2] gives this worker 2 cores on 1 executor, 2 of them in use"
     )
 
@@ -264,9 +264,11 @@ def test_tasks_for_which_local_mode_has_no_cores_say_so(own_worker: WorkerProces
             task.get("trace", "") for task in own_worker.status(unique).get("tasks", []) if task["state"] != "RUNNING"
         ]
 
-    wait_for(lambda: [text[: len(told)] for text in waiting()] == [told], 60, lambda: f"{own_worker.status(unique)}")
+    wait_for(
+        lambda: [text[: len(expected)] for text in waiting()] == [expected], 60, lambda: f"{own_worker.status(unique)}"
+    )
     assert waiting_tasks(own_worker) == 1
     answer = own_worker.rest.patch(f"/connectors/{unique}/config", json={"tasks.max": "2"})
     assert answer.status_code == 200, answer.text
     own_worker.wait_for_tasks(unique, tasks=2)
-    wait_for(lambda: waiting_tasks(own_worker) == 0, 30, "nobody who waits")
+    wait_for(lambda: waiting_tasks(own_worker) == 0, 30, "no task that waits")

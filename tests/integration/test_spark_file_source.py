@@ -251,7 +251,7 @@ def test_splits_share_the_files(worker: WorkerProcess, broker: EmbeddedBroker, u
 
 def test_mistakes_are_reported_before_the_connector_is_created(worker: WorkerProcess, directory: Path) -> None:
     config = {"connector.class": "SparkFileSource", "topic": "never", "path": str(directory), "spark.format": "csv"}
-    for change, told in (
+    for change, expected in (
         ({"spark.format": "nosuch"}, "Spark has no such format; add its package to the worker's spark.jars.packages"),
         ({"spark.schema": "id BIGINTEGER"}, "BIGINTEGER"),
         ({"path": "s3a://bucket/in"}, "org.apache.hadoop:hadoop-aws:3"),
@@ -259,7 +259,7 @@ def test_mistakes_are_reported_before_the_connector_is_created(worker: WorkerPro
         ({"completed.directory": "hdfs://127.0.0.1:1/out"}, "files can only be moved where path is as well"),
     ):
         found = mistakes(worker, config | change)
-        assert list(found) == list(change) and told in found[next(iter(change))][0], found
+        assert list(found) == list(change) and expected in found[next(iter(change))][0], found
 
 
 def test_a_directory_that_is_not_there_is_waited_for(

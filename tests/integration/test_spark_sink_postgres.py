@@ -188,8 +188,8 @@ def test_values_of_all_types_and_keys_of_two_fields(
     wait_for_rows(worker, postgres, unique, f"SELECT shop, id, {selected}, more FROM {table} ORDER BY id", rows)
     send(bootstrap, unique, [connect({"clock": logical("Time", "int32")}, {"clock": 3_600_000})], key=keys[3])
     worker.wait_for_tasks(unique, "FAILED")
-    told = f"Column clock of {table} holds times, and records have numbers there (int): convert them before"
-    assert told in worker.status(unique)["tasks"][0]["trace"]
+    expected = f"Column clock of {table} holds times, and records have numbers there (int): convert them before"
+    assert expected in worker.status(unique)["tasks"][0]["trace"]
     worker.delete(unique)
 
 
@@ -199,8 +199,8 @@ def test_a_table_is_made_if_that_is_wanted(
     bootstrap = broker.bootstrap_servers
     make_topic(bootstrap, unique)
     send(bootstrap, unique, [item("a", "1")], key=b"1")
-    told = refusal(worker, unique, unique, **target(postgres, table), **KEYED)
-    assert f"There is no table {table}: create it, or set auto.create=true" in told
+    message = refusal(worker, unique, unique, **target(postgres, table), **KEYED)
+    assert f"There is no table {table}: create it, or set auto.create=true" in message
     create(worker, postgres, unique, table, **KEYED, **{"auto.create": "true"})
     select = f"SELECT id, name, price FROM {table} ORDER BY id"
     wait_for(lambda: postgres.sql(f"SELECT to_regclass('{table}')") == [[table]], 60, lambda: worker.log[-3000:])
@@ -221,18 +221,20 @@ def test_mistakes_are_reported_in_the_databases_words(
     make_topic(bootstrap, unique)
     send(bootstrap, unique, [item("a", "0")], key=b"1")
     place = target(postgres, table)
-    told = refusal(worker, unique, unique, **{**place, **KEYED, "pk.fields": "price"})
-    assert "Invalid value 'price' for configuration pk.fields: The database says" in told
-    assert "no unique or exclusion constraint" in told
+    message = refusal(worker, unique, unique, **{**place, **KEYED, "pk.fields": "price"})
+    assert "Invalid value 'price' for configuration pk.fields: The database says" in message
+    assert "no unique or exclusion constraint" in message
     may_not = {**place, **KEYED, "spark.option.user": role}
     assert "may not create tables in its schema" in refusal(worker, unique, unique, **may_not)
     postgres.sql(f"CREATE SCHEMA {role} AUTHORIZATION {role}; ALTER ROLE {role} SET search_path TO {role}, public")
-    told = refusal(worker, unique, unique, **may_not)
-    assert f"Invalid value '{table}' for configuration table: the database's user lacks UPDATE and DELETE on it" in told
+    message = refusal(worker, unique, unique, **may_not)
+    assert (
+        f"Invalid value '{table}' for configuration table: the database's user lacks UPDATE and DELETE on it" in message
+    )
     nowhere = postgres.jdbc_url.replace("/postgres", "/nowhere")
-    told = refusal(worker, unique, unique, **{**place, **KEYED, "spark.option.url": nowhere})
-    assert 'database "nowhere" does not exist' in told
-    # What only records can tell.
+    message = refusal(worker, unique, unique, **{**place, **KEYED, "spark.option.url": nowhere})
+    assert 'database "nowhere" does not exist' in message
+    # What only records can show.
     create(worker, postgres, f"{unique}-1", table, topics=unique, **KEYED)
     create(worker, postgres, f"{unique}-2", table, topics=unique, **{**KEYED, "value.schema": "price DECIMAL(10,2)"})
     worker.wait_for_tasks(f"{unique}-1", "FAILED")

@@ -328,7 +328,7 @@ def test_mistakes_are_reported_in_sparks_words(
     file = tmp_path / "file"
     file.touch()
     typed = {**config, "value.schema": "id BIGINT"}
-    for wrong, told in (
+    for wrong, expected in (
         ({**config, "spark.format": "delta"}, "io.delta:delta-spark"),
         ({**config, "partition.by": "id id id"}, "PARSE_SYNTAX_ERROR"),
         ({**typed, "partition.by": "nowhere"}, "Invalid value 'nowhere' for configuration partition.by: [UNRES"),
@@ -336,13 +336,13 @@ def test_mistakes_are_reported_in_sparks_words(
         ({**config, "path": f"{file}/below"}, f"file:{file} is no directory"),
         (jdbc, "spark.jars.packages=org.postgresql:postgresql:"),
     ):
-        assert told in refusal(worker, f"{unique}-0", unique, **wrong)
-    # Nobody knows the columns of records that are yet to come.
+        assert expected in refusal(worker, f"{unique}-0", unique, **wrong)
+    # The columns of later records are not known yet.
     create_spark_sink(worker, f"{unique}-1", unique, **config, **{"partition.by": "nowhere"})
     create_spark_sink(worker, f"{unique}-2", unique, **typed)
     assert "UNRESOLVED_COLUMN" in failure(worker, f"{unique}-1")
-    told = f"The value at offset 1 of {unique}-0 is no JSON that fits value.schema: no JSON"
-    assert told in failure(worker, f"{unique}-2")
+    expected = f"The value at offset 1 of {unique}-0 is no JSON that fits value.schema: no JSON"
+    assert expected in failure(worker, f"{unique}-2")
     # Of a batch that failed nothing is there, nor has a look at the place left anything.
     assert files(place, "") == []
 

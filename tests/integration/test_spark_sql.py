@@ -200,7 +200,7 @@ def test_a_reference_table_that_is_read_again(listed: Listed, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected"),
     [
         ("SELECT 1 / (value - value) AS x FROM (SELECT cast(value AS INT) AS value FROM records)", "DIVIDE_BY_ZERO"),
         ("SELECT cast(NULL AS STRING) AS topic, value FROM records", "whose topic is null"),
@@ -212,10 +212,10 @@ def test_a_reference_table_that_is_read_again(listed: Listed, tmp_path: Path) ->
         ("SELECT stumble(value) AS value FROM records", "ValueError: stumbled over 1"),
     ],
 )
-def test_a_batch_that_cannot_be_transformed_fails_the_task(listed: Listed, query: str, told: str) -> None:
+def test_a_batch_that_cannot_be_transformed_fails_the_task(listed: Listed, query: str, expected: str) -> None:
     listed.create("text", [["1"]], query, **{"transforms.q.functions": "listed_source:register"})
     trace = listed.failure()
-    assert trace.startswith("transforms.q: ") and told in trace.partition("Traceback")[0], trace
+    assert trace.startswith("transforms.q: ") and expected in trace.partition("Traceback")[0], trace
     assert "\tat org." not in trace
 
 
@@ -247,7 +247,7 @@ def test_records_that_fail_are_found_and_set_aside(listed: Listed, broker: Embed
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected"),
     [
         ("SELECT * FORM records", "PARSE_SYNTAX_ERROR"),
         ("SELECT value.c FROM records", "FIELD_NOT_FOUND"),
@@ -256,14 +256,14 @@ def test_records_that_fail_are_found_and_set_aside(listed: Listed, broker: Embed
         ("DROP TABLE records", "PARSE_SYNTAX_ERROR"),
     ],
 )
-def test_validation_has_sparks_words(listed: Listed, query: str, told: str) -> None:
+def test_validation_has_sparks_words(listed: Listed, query: str, expected: str) -> None:
     config = listed.config("text", [[]], query, **{"transforms.q.value.schema": "a INT, b STRING"})
     found = mistakes(listed.worker, config)
     assert list(found) == ["transforms.q.query"]
     [error] = found["transforms.q.query"]
-    assert told in error and "\tat " not in error, error
+    assert expected in error and "\tat " not in error, error
     refused = listed.worker.rest.post("/connectors", json={"name": listed.name, "config": config})
-    assert refused.status_code == 400 and told in refused.text
+    assert refused.status_code == 400 and expected in refused.text
 
 
 def test_validation_shows_where_in_the_query(listed: Listed) -> None:

@@ -120,21 +120,21 @@ def test_a_batch_that_cannot_be_run_now_waits_and_so_does_the_group(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
-        ("SELECT partition, value FROM records", "The result lacks offset: in a sink each row has to tell"),
+        ("SELECT partition, value FROM records", "The result lacks offset: in a sink each row has to name"),
         ("SELECT partition, offset, 1 / (offset - 1) AS value FROM records", "DIVIDE_BY_ZERO"),
     ],
 )
 def test_a_batch_that_cannot_be_transformed_fails_the_task(
-    text: str, told: str, worker: WorkerProcess, broker: EmbeddedBroker, unique: str, journal: Journal
+    text: str, expected: str, worker: WorkerProcess, broker: EmbeddedBroker, unique: str, journal: Journal
 ) -> None:
     bootstrap = broker.bootstrap_servers
     make_topic(bootstrap, unique)
     send(bootstrap, unique, numbers(0, 3))
     create_journal_sink(worker, unique, unique, journal, **query(text))
     trace = failure(worker, unique)
-    assert trace.startswith("transforms.q: ") and told in trace.partition("Traceback")[0], trace
+    assert trace.startswith("transforms.q: ") and expected in trace.partition("Traceback")[0], trace
     assert (journal.values(), committed(bootstrap, f"connect-{unique}", unique)) == ([], {})
     worker.delete(unique)
 
@@ -153,7 +153,7 @@ def test_records_that_fail_are_found_and_skipped(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("SELECT value.a FROM records", "The result lacks partition and offset: in a sink"),
         ("SELECT partition, 'x' AS offset, value FROM records", "Column 'offset' of the result must be BIGINT"),
@@ -163,13 +163,13 @@ def test_records_that_fail_are_found_and_skipped(
         ("SELECT partition, max(offset) AS offset, count(*) AS n FROM records GROUP BY partition", None),
     ],
 )
-def test_validation_knows_a_sinks_columns(worker: WorkerProcess, unique: str, text: str, told: str | None) -> None:
+def test_validation_knows_a_sinks_columns(worker: WorkerProcess, unique: str, text: str, expected: str | None) -> None:
     schema = {"transforms.q.value.schema": "a INT, b STRING"}
     config = {"connector.class": "FileStreamSink", "topics": unique, "name": unique, **query(text, **schema)}
-    if told is None:
+    if expected is None:
         assert mistakes(worker, config, wait=False) == {}
         return
     found = mistakes(worker, config)
-    assert list(found) == ["transforms.q.query"] and told in found["transforms.q.query"][0]
+    assert list(found) == ["transforms.q.query"] and expected in found["transforms.q.query"][0]
     refused = worker.rest.post("/connectors", json={"name": unique, "config": config})
-    assert refused.status_code == 400 and told in refused.text
+    assert refused.status_code == 400 and expected in refused.text

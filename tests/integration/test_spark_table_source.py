@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_reported_before_the_connector_is_created_and_by_
 ) -> None:
     _write(tmp_path / "1.json", [{"id": 1, "price": 1.5}])
     config = table_source(unique, tmp_path, "json", mode="incrementing", incrementing_column="id")
-    for change, told in (
+    for change, expected in (
         ({"spark.format": "nosuch"}, "Spark has no such format; add its package to the worker's spark.jars.packages"),
         ({"spark.format": "delta"}, "io.delta:delta-spark_"),
         ({"spark.schema": "id BIGINTEGER"}, "BIGINTEGER"),
@@ -141,7 +141,7 @@ def test_what_cannot_be_read_is_reported_before_the_connector_is_created_and_by_
     ):
         found = mistakes(worker, config | change)
         assert list(found) == list(change), found
-        assert told in found[next(iter(change))][0]
+        assert expected in found[next(iter(change))][0]
         assert "\n" not in found[next(iter(change))][0]
     answer = worker.rest.post("/connectors", json={"name": unique, "config": config | {"incrementing.column": "nr"}})
     assert answer.status_code == 400 and "it has id, price" in answer.text

@@ -191,7 +191,7 @@ def test_mistakes_are_reported_before_the_connector_is_created_and_fail_a_task_a
 ) -> None:
     more = {"mode": "incrementing", "incrementing.column": "id"}
     config = SOURCE | postgres.options() | {"topic": unique, "table": table} | more
-    for change, told in (
+    for change, expected in (
         ({"table": "nosuch"}, 'relation "nosuch" does not exist'),
         ({"where": "region = "}, "syntax error"),
         ({"incrementing.column": "nr"}, "the table has no such column; it has id, price"),
@@ -199,11 +199,11 @@ def test_mistakes_are_reported_before_the_connector_is_created_and_fail_a_task_a
         ({"spark.option.user": "nobody"}, 'role "nobody" does not exist'),
         ({"spark.option.url": "jdbc:mysql://127.0.0.1/x"}, "spark.jars.packages"),
     ):
-        if told is None:
+        if expected is None:
             assert mistakes(jdbc_worker, config | change, wait=False) == {}
         else:
             found = mistakes(jdbc_worker, config | change)
-            assert list(found) == list(change) and told in found[next(iter(change))][0], found
+            assert list(found) == list(change) and expected in found[next(iter(change))][0], found
     create(jdbc_worker, postgres, unique, table, mode="incrementing", incrementing_column="id")
     jdbc_worker.wait_for_tasks(unique)
     postgres.sql(f"ALTER TABLE {table} RENAME TO {table}_gone")

@@ -109,9 +109,9 @@ def test_deletion_and_destroyed_remove(store: Callable[[], KafkaStatusBackingSto
 
 
 @pytest.mark.parametrize("lost", [TASK, "c"])
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("expected", [True, False])
 def test_a_worker_that_lost_a_task_does_not_overwrite_its_new_owners_status(
-    store: Callable[[], KafkaStatusBackingStore], lost: ConnectorTaskId | str, told: bool
+    store: Callable[[], KafkaStatusBackingStore], lost: ConnectorTaskId | str, expected: bool
 ) -> None:
     """It is in the group again, in a newer generation than its successor's, when what it had lost has ended."""
     one, two, generation = store(), store(), [3]
@@ -120,7 +120,7 @@ def test_a_worker_that_lost_a_task_does_not_overwrite_its_new_owners_status(
     away.on_startup(lost)
     _seen(one, two)
     successor.on_startup(lost)
-    _seen(two, *([one] if told else []))
+    _seen(two, *([one] if expected else []))
     generation[0] = 5
     away.on_shutdown(lost)
     _seen(one, two)
@@ -133,20 +133,20 @@ def test_a_worker_that_lost_a_task_does_not_overwrite_its_new_owners_status(
 
 
 def test_what_is_written_is_reported_but_not_what_was_there_before(broker: Any) -> None:
-    topic, told = f"status-{uuid.uuid4().hex[:8]}", list[object]()
+    topic, reported = f"status-{uuid.uuid4().hex[:8]}", list[object]()
     props = {"bootstrap.servers": broker.bootstrap_servers}
     spec, clients = compacted_topic(topic, "status.storage", 1, 1), LogClients(props, props, props)
     before = KafkaStatusBackingStore(spec, clients)
     before.start()
     before.put(TaskStatus(TASK, State.RUNNING, "w", 1))
     _seen(before)
-    after = KafkaStatusBackingStore(spec, clients, told.extend)
+    after = KafkaStatusBackingStore(spec, clients, reported.extend)
     after.start()
-    assert not told and after.contains(TASK)
+    assert not reported and after.contains(TASK)
     before.delete(TASK)
     before.put_topic(TopicStatus("t", "c", 0, 1))
     _seen(before, after)
-    assert told == [TASK, ("c", "t")] and not after.contains(TASK)
+    assert reported == [TASK, ("c", "t")] and not after.contains(TASK)
     before.stop()
     after.stop()
 

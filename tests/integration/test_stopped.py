@@ -26,8 +26,8 @@ def url(idle_api: httpx2.Client, unique: str) -> Iterator[str]:
 
 def reach(api: httpx2.Client, url: str, state: str, tasks: list[str]) -> None:
     def status() -> Any:
-        told = api.get(f"{url}/status").json()
-        return told.get("connector", {}).get("state"), [task["state"] for task in told.get("tasks", [])]
+        answer = api.get(f"{url}/status").json()
+        return answer.get("connector", {}).get("state"), [task["state"] for task in answer.get("tasks", [])]
 
     wait_for(lambda: status() == (state, tasks), 30, lambda: f"{state} and {tasks}: {status()}")
 

@@ -44,7 +44,7 @@ def test_schema_source_to_verifiable_sink(worker: WorkerProcess, broker: Embedde
     worker.create(f"{unique}-sink", **{"connector.class": f"{TOOLS}.VerifiableSinkConnector", **sink})
     line = re.compile(rf'\[{unique}-sink\|task-0\] (\{{"name".*\}})')
     wait_for(lambda: len(line.findall(worker.log)) >= 20, 60, lambda: worker.log[-2000:])
-    told = [json.loads(text) for text in line.findall(worker.log)]
-    assert [each["offset"] for each in told if each.get("flushed")] == [each["offset"] for each in told[:10]]
+    reported = [json.loads(text) for text in line.findall(worker.log)]
+    assert [each["offset"] for each in reported if each.get("flushed")] == [each["offset"] for each in reported[:10]]
     worker.delete(f"{unique}-sink")
     worker.delete(f"{unique}-source")

@@ -95,7 +95,7 @@ def test_topics_of_what_comes_back_from_spark(either: WorkerProcess, strict: Emb
         assert seen == [b"%d" % n for n in range(number * 100, number * 100 + 100)]
 
 
-def nobody_may_create_topics(bootstrap: str, prefix: str) -> AbstractContextManager[None]:
+def no_client_may_create_topics(bootstrap: str, prefix: str) -> AbstractContextManager[None]:
     kinds = (
         (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL),
         (ResourceType.TOPIC, prefix, ResourcePatternType.PREFIXED),
@@ -109,14 +109,14 @@ def test_without_the_right_to_create_a_topic(
 ) -> None:
     there = f"{unique}-there"
     admin.create_topics([TopicSpec(there, 1, 1)])
-    with nobody_may_create_topics(strict.bootstrap_servers, unique):
+    with no_client_may_create_topics(strict.bootstrap_servers, unique):
         create_numbered(either, unique, COUNT, **ONE)
         create_numbered(either, there, COUNT, **ONE)
         either.wait_for_tasks(unique, "FAILED")
         [task] = either.status(unique)["tasks"]
-        told = f"Task failed to create new topic '{unique}', which is of group 'default'. Ensure that the task is "
-        told += "authorized to create topics or that the topic exists and restart the task"
-        assert told in task["trace"].splitlines()[0], task["trace"]
+        expected = f"Task failed to create new topic '{unique}', which is of group 'default'. Ensure that the task is "
+        expected += "authorized to create topics or that the topic exists and restart the task"
+        assert expected in task["trace"].splitlines()[0], task["trace"]
         assert_contiguous(wait_for_values(strict.bootstrap_servers, there, COUNT), COUNT)
     wait_for(lambda: either.rest.post(f"/connectors/{unique}/tasks/0/restart").status_code == 204, 30, "a restart")
     assert_contiguous(wait_for_values(strict.bootstrap_servers, unique, COUNT), COUNT)

@@ -260,14 +260,14 @@ def test_a_transaction_that_the_broker_has_ended_is_never_the_tasks_fault(
 def test_everything_arrives_once_and_in_order(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
     """Several chunks through a buffer that holds a fraction of one."""
     producer = make(every_delivery=True, **{"buffer.memory": "20000"})
-    told: list[int] = []
+    reported: list[int] = []
     producer.init_transactions(30)
     producer.begin()
     sent = [b"%d" % n for n in range(25_000)]
-    producer.records.send_all(topic, None, sent, lambda topic, partition, offset, timestamp: told.append(offset))
+    producer.records.send_all(topic, None, sent, lambda topic, partition, offset, timestamp: reported.append(offset))
     producer.commit(60)
     assert values(broker.bootstrap_servers, topic) == sent
-    assert told == list(range(25_000))
+    assert reported == list(range(25_000))
 
 
 def test_one_by_one_keeps_what_batches_cannot(make: MakeProducer, broker: EmbeddedBroker, unique: str) -> None:
@@ -382,7 +382,7 @@ def test_each_record_is_reported_with_its_own_place(make: MakeProducer, broker: 
 
 
 def test_writing_to_a_topic_that_does_not_exist_names_it_and_is_uncertain(make: MakeProducer, unique: str) -> None:
-    """And tried again by another attempt: somebody may create it."""
+    """And tried again by another attempt: an operator may create it."""
     with EmbeddedBroker(
         port=0, properties={"auto.create.topics.enable": "false"}, jvm_options=QUICK_START_JVM_OPTIONS
     ) as broker:

@@ -46,7 +46,7 @@ def write(broker: EmbeddedBroker, topic: str, key: bytes, value: bytes) -> None:
 
 
 class Rules:
-    """What nobody may do, until the test is over."""
+    """Deny something to all clients until the test is over."""
 
     def __init__(self, broker: EmbeddedBroker) -> None:
         self._bootstrap = broker.bootstrap_servers
@@ -131,7 +131,7 @@ def test_a_missing_acl(
     make_topic(guarded.bootstrap_servers, unique)
     if operation is not AclOperation.CREATE:
         make_topic(guarded.bootstrap_servers, topic, **COMPACTED)
-        # Nobody notices that an empty topic cannot be read.
+        # No reader notices that an empty topic cannot be read.
         write(guarded, topic, b'["other",{}]', b"{}")
     rules.deny(operation, topic)
     trace = failure(worker, unique, topic)

@@ -41,7 +41,7 @@ def test_a_sound_configuration(worker: WorkerProcess) -> None:
     assert worker.rest.get("/connectors/c").status_code == 404
 
 
-def test_a_validation_and_a_creation_tell_the_same(worker: WorkerProcess, unique: str) -> None:
+def test_a_validation_and_a_creation_report_the_same(worker: WorkerProcess, unique: str) -> None:
     config = {**FILE, "name": unique, "tasks.max": "0", "transforms": "a", "transforms.a.type": "Nothing"}
     config |= {"producer.override.acks": "some", "value.converter": "JsonConvertor", "topic": ""}
     found = errors(validate(worker, "FileStreamSource", config))
@@ -83,13 +83,13 @@ def test_the_properties_of_a_plugin(worker: WorkerProcess) -> None:
 
 def test_an_unknown_property_is_taken_and_warned_about_once(worker: WorkerProcess, unique: str) -> None:
     config = {**FILE, "name": unique, "batchsize": "5"}
-    told = f"Connector {unique}: batchsize: no such property; did you mean 'batch.size'?"
+    expected = f"Connector {unique}: batchsize: no such property; did you mean 'batch.size'?"
     assert errors(validate(worker, "FileStreamSource", config)) == {}
-    assert told not in worker.log
+    assert expected not in worker.log
     try:
         assert worker.rest.post("/connectors", json={"name": unique, "config": config}).status_code == 201
-        wait_for(lambda: told in worker.log, 10, "a warning")
-        assert worker.log.count(told) == 1
+        wait_for(lambda: expected in worker.log, 10, "a warning")
+        assert worker.log.count(expected) == 1
         assert worker.rest.get(f"/connectors/{unique}/config").json() == config
     finally:
         worker.rest.delete(f"/connectors/{unique}")

@@ -106,7 +106,7 @@ public class OddSource extends SourceConnector {
         }
     }
 
-    /** Two programs that nobody waits for, one of them in a session of its own. */
+    /** Two programs without a waiting parent, one of them in a session of its own. */
     private static void runPrograms() {
         try {
             new ProcessBuilder("sleep", "1000").start();

@@ -31,7 +31,7 @@ def bad_plugins(directory: Path) -> Path:
     with zipfile.ZipFile(jar, "w") as archive:
         for file in sorted(classes.iterdir()):
             archive.write(file, file.name)
-        # Declared, as its class file tells nothing.
+        # Declared, as its class file does not show it.
         archive.writestr("META-INF/services/org.apache.kafka.connect.source.SourceConnector", "BadSource$Garbage\n")
     whole = jar.read_bytes()
     (plugins / "truncated.jar").write_bytes(whole[: len(whole) // 2])

@@ -98,7 +98,7 @@ def test_a_held_instance_has_the_methods_of_kafka_connect(jars: tuple[Path, ...]
 
 
 def test_exceptions_whose_causes_are_a_circle(jars: tuple[Path, ...]) -> None:
-    """JPype would follow one without limit, in a call that nobody can end, so that another process makes them."""
+    """JPype would follow one without limit, in a call that cannot be ended, so that another process makes them."""
     command = [sys.executable, "-m", "tests.java.circular_causes", str(jars[0])]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines() == [f"{name}: {CONNECT}.errors.ConnectException: first" for name in CALLS], done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source of numbers whose records tell which configuration and which start of a task they are of."""
+"""A source of numbers whose records name the configuration and the start of a task that made them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def register(session: SparkSession) -> None:
 def _under_fire(directory: str, faults: str, value: str) -> str:
     """`faults` are like `raise:25,exit:50`: what happens to the attempt that is the first to come to which value.
 
-    The first one and later ones leave files. Spark's numbers do not tell: an attempt may die on its way there.
+    The first one and later ones leave files. Spark's numbers do not show it: an attempt may die on its way there.
     """
     for name, _, where in (fault.partition(":") for fault in faults.split(",")):
         if where == value:

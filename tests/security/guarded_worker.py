@@ -22,7 +22,7 @@ CANARY: Final = "swordfish-canary"
 KNOWN: Final = "pay-1"
 """A connector with secrets, stopped."""
 FAILED: Final = "pay-failed"
-"""One whose task fails, and tells a password."""
+"""A connector whose task fails with a password in its error."""
 RULES: Final = """
 rules:
   - {users: [root], role: admin}

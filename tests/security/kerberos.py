@@ -88,7 +88,7 @@ class Kerberos:
         wait_for(lambda: self._kinit(self._environment()) == 0, 20, "the KDC")
 
     def stop(self) -> None:
-        """End the KDC: nobody gets a ticket from now on; those that are there go on until their end."""
+        """End the KDC: no client gets a ticket from now on; those that are there go on until their end."""
         if self._server is not None:
             self._server.terminate()
             self._server.wait(10)
@@ -115,7 +115,7 @@ class Kerberos:
         self._run("kadmin.local", "-r", REALM, "delprinc", "-force", principal)
 
     def logins(self) -> int:
-        """How often somebody got a new ticket, by key or keytab."""
+        """Return how many new tickets were issued, by key or keytab."""
         return (self._directory / "kdc.log").read_text().count("AS_REQ")
 
     def log_in(self, principal: str, keytab: Path) -> None:

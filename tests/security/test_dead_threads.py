@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of workers that die: nobody is to take for healthy a worker that has lost one."""
+"""Threads of workers that die: a worker that has lost one is not healthy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_threads_of_a_worker_in_this_process(workers: Workers, monkeypatch: pyte
     monkeypatch.undo()
 
 
-def test_a_membership_that_nobody_watches_over(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_membership_without_its_watcher(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     """What watches for a lost session dies without a word from the client, and tasks would run on (invariant 10)."""
     node = workers.start()
     member = node.herder._services.member

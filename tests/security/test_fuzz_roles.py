@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each role, and nobody, asks a real worker for everything: no role reaches more than is its own, by no way.
+"""Each role, and a client without a user, asks a real worker for everything: no role reaches
+more than is its own, by no way.
 
 ``make fuzz CASES=200`` asks for more of each operation, and of each role.
 """
@@ -47,14 +48,16 @@ GIVES_CONFIG: Final = ("POST /connectors", "PUT /connectors/{connector}/config",
 """Their bodies are decided on too, by a second line of the record."""
 
 
-class Nobody:
+class NoHerder:
     """In the place of a herder: the description needs none."""
 
     def __getattr__(self, name: str) -> None: ...
 
 
-ALL_PARTS: Final = Inspections(topics=cast(Any, Nobody()), dead_letters=cast(Any, Nobody()), logs=cast(Any, Nobody()))
-described = schemathesis.openapi.from_dict(create_app(cast(Any, Nobody()), inspections=ALL_PARTS).openapi())
+ALL_PARTS: Final = Inspections(
+    topics=cast(Any, NoHerder()), dead_letters=cast(Any, NoHerder()), logs=cast(Any, NoHerder())
+)
+described = schemathesis.openapi.from_dict(create_app(cast(Any, NoHerder()), inspections=ALL_PARTS).openapi())
 OPERATIONS: Final = {each.ok().label: each.ok() for each in described.get_all_operations()}
 
 
@@ -318,7 +321,7 @@ def test_a_forwarded_request_is_judged_by_both_workers(
 
         record = guarded.record()
 
-        def told(user: User, method: str, target: str, body: Any = None, **headers: str) -> tuple[int, list[Any]]:
+        def reported(user: User, method: str, target: str, body: Any = None, **headers: str) -> tuple[int, list[Any]]:
             """The status, and who asked what of the leader."""
             record()
             answer = ask(follower.port, method, target, body, {**user.headers, **headers})
@@ -327,17 +330,17 @@ def test_a_forwarded_request_is_judged_by_both_workers(
 
         vera, olga, emil = (guarded.by_role(role) for role in ("viewer", "operator", "editor"))
         stop = f"/connectors/{KNOWN}/stop"
-        wait_for(lambda: told(emil, "PUT", stop) == (204, [("emil", "allowed")]), 30, "a forwarded request")
-        assert told(olga, "PUT", stop) == (403, [])
-        assert told(vera, "PUT", stop) == (403, [("vera", "refused")])
-        assert told(vera, "DELETE", f"/connectors/{KNOWN}") == (403, [("vera", "refused")])
+        wait_for(lambda: reported(emil, "PUT", stop) == (204, [("emil", "allowed")]), 30, "a forwarded request")
+        assert reported(olga, "PUT", stop) == (403, [])
+        assert reported(vera, "PUT", stop) == (403, [("vera", "refused")])
+        assert reported(vera, "DELETE", f"/connectors/{KNOWN}") == (403, [("vera", "refused")])
         sql = {**CONFIG, "transforms": "s", "transforms.s.type": "SparkSql", "transforms.s.query": "SELECT 1"}
-        assert told(emil, "PUT", f"/connectors/{KNOWN}/config", sql)[0] == 403
-        assert told(emil, "PUT", "/connectors/orders/config", CONFIG)[0] == 403
+        assert reported(emil, "PUT", f"/connectors/{KNOWN}/config", sql)[0] == 403
+        assert reported(emil, "PUT", "/connectors/orders/config", CONFIG)[0] == 403
         for target in (f"{stop}?forward=true", f"{stop}?forward=false", *tricks(stop)):
             for user in (guarded.strangers[0], olga, vera):
-                status, _ = told(user, "PUT", target, None, **{"X-Connect-Authorization": "AAAA", **OVERRIDES})
+                status, _ = reported(user, "PUT", target, None, **{"X-Connect-Authorization": "AAAA", **OVERRIDES})
                 assert status >= 400, (user, target)
         for forged in guarded.strangers:
-            assert told(forged, "PUT", stop) == (401, [])
+            assert reported(forged, "PUT", stop) == (401, [])
     assert guarded.connectors() == before

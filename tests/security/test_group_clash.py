@@ -20,7 +20,7 @@ CONFIG = {"connector.class": "VerifiableSource", "tasks.max": "2", "topic": "t",
 
 
 class Junk:
-    """A member that says, and assigns, what nobody can read."""
+    """A member that says, and assigns, what no worker can read."""
 
     def __init__(self, broker: EmbeddedBroker, group: str, said: bytes) -> None:
         self.said, self.assigned = said, 0
@@ -120,7 +120,7 @@ def test_a_member_with_unreadable_metadata_does_not_disturb_the_group(
 def test_workers_wait_until_a_leader_with_unreadable_assignments_leaves(
     cluster: Cluster, broker: EmbeddedBroker
 ) -> None:
-    """Nobody can work in such a group; but when it has gone everything is as before."""
+    """No worker can work in such a group; when the member has left, all is as before."""
     junk = Junk(broker, cluster.config.group_id, b"\x00\x02\x00")
     wait_for(lambda: junk.assigned, 30, "its leadership")
     herder = cluster.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody deletes the topics that a cluster of workers remembers everything by."""
+"""A cluster of workers whose internal topics are deleted."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def test_a_database_on_files_is_not_made(worker: WorkerProcess, tmp_path: Path) 
     ],
 )
 def test_urls_that_are_refused(worker: WorkerProcess, url: str) -> None:
-    found = mistakes(worker, {**SOURCE, "spark.option.url": url, "spark.option.password": "not-to-be-told"})
+    found = mistakes(worker, {**SOURCE, "spark.option.url": url, "spark.option.password": "not-to-be-shown"})
     assert "A connector may not connect to jdbc:" in found["spark.option.url"][0]
-    assert "not-to-be-told" not in str(found)
+    assert "not-to-be-shown" not in str(found)
 
 
 def test_a_driver_that_the_worker_does_not_have_is_named(worker: WorkerProcess) -> None:
@@ -45,11 +45,15 @@ def test_a_driver_that_the_worker_does_not_have_is_named(worker: WorkerProcess) 
         ("jdbc:postgresql://127.0.0.1:9/x?password=canary", "org.postgresql:postgresql:"),
         ("jdbc:other://127.0.0.1:9/x?password=canary", "<group>:"),
     ):
-        told = mistakes(worker, {**SOURCE, "spark.option.url": url})["spark.option.url"][0]
-        assert f"spark.jars.packages={package}" in told and "127.0.0.1:9/x' for" in told and "canary" not in told
+        reported = mistakes(worker, {**SOURCE, "spark.option.url": url})["spark.option.url"][0]
+        assert (
+            f"spark.jars.packages={package}" in reported
+            and "127.0.0.1:9/x' for" in reported
+            and "canary" not in reported
+        )
     named = {**SOURCE, "spark.option.url": "jdbc:postgresql://127.0.0.1:9/x", "spark.option.driver": "com.example.Typo"}
-    told = mistakes(worker, named)["spark.option.driver"][0]
-    assert "com.example.Typo" in told and "org.postgresql.Driver" in told
+    reported = mistakes(worker, named)["spark.option.driver"][0]
+    assert "com.example.Typo" in reported and "org.postgresql.Driver" in reported
 
 
 def test_options_that_are_secrets_are_passwords_and_shown_nowhere(worker: WorkerProcess, tmp_path: Path) -> None:
@@ -59,9 +63,9 @@ def test_options_that_are_secrets_are_passwords_and_shown_nowhere(worker: Worker
     table = {"transforms.q.table.t": f"format:jdbc,url:jdbc:postgresql://127.0.0.1:9/x?password={secret},dbtable:t"}
     config = {"connector.class": "SparkFileSource", "topic": "any", "path": str(tmp_path), "spark.format": "json"}
     wrong = {**config, **named, **table, "name": "checked", "spark.schema": f"a {secret}"}
-    told = wait_for(lambda: validated(worker, wrong)["spark.schema"]["value"]["errors"], 60, "Spark's word")
-    assert "[hidden]" in told[0]
-    assert secret not in told[0]
+    message = wait_for(lambda: validated(worker, wrong)["spark.schema"]["value"]["errors"], 60, "Spark's word")
+    assert "[hidden]" in message[0]
+    assert secret not in message[0]
     shown = validated(worker, wrong)
     for name in named:
         assert (shown[name]["definition"]["type"], shown[name]["value"]["value"]) == ("PASSWORD", "[hidden]")

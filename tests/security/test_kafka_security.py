@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way to reach a Kafka cluster that Java's clients have works for every client of a worker, of either library.
 
-One broker with a listener for each way. What is written reaches nobody but principals that it knows, so a client that
+One broker with a listener for each way. What is written reaches only principals that it knows, so a client that
 gets through has shown who it is; and those have the rights that a worker needs, and no other. Each way is gone by each
 kind of client, made as the worker makes it; whole workers go two of them. Kerberos is in `test_kerberos.py`.
 """
@@ -207,7 +207,7 @@ def test_a_worker_with_this_login_copies_records_and_keeps_offsets(
 
 
 def outlive_an_outage(oidc: OidcServer) -> None:
-    """Nobody gets a token until the last one has expired, and brokers have ended all connections."""
+    """No client gets a token until the last one has expired, and brokers have ended all connections."""
     oidc.broken = True
     expired = time.time() + oidc.lifetime + 2
     wait_for(lambda: time.time() > expired, 30, "the tokens' end")
@@ -216,7 +216,7 @@ def outlive_an_outage(oidc: OidcServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "change", "told"),
+    ("way", "change", "expected"),
     [
         (
             "OAUTHBEARER-properties",
@@ -231,11 +231,11 @@ def outlive_an_outage(oidc: OidcServer) -> None:
     ],
 )
 def test_a_mistake_ends_the_start_in_one_line(
-    place: Place, unique: str, tmp_path: Path, way: str, change: Properties, told: str
+    place: Place, unique: str, tmp_path: Path, way: str, change: Properties, expected: str
 ) -> None:
     worker = WorkerProcess(tmp_path, "", **{"group.id": unique, **WAYS[way](place), **change})
     assert worker.launch().wait(90) == EXIT_MISCONFIGURED
     errors = [line for line in worker.log.splitlines() if line.startswith("Error: ")]
-    assert len(errors) == 1 and told in errors[0], worker.log
+    assert len(errors) == 1 and expected in errors[0], worker.log
     assert "Traceback" not in worker.log and "wr0ng" not in worker.log
     worker.close()

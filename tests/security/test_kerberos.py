@@ -148,7 +148,7 @@ def go_on(worker: WorkerProcess, unique: str, file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "told"),
+    ("case", "expected"),
     [
         ("keys that have been changed", "there is no Kerberos ticket to be had as stale@{realm} of {keytab}: "),
         ("another's keytab", "keyTab {keytab} has no key of other@{realm}"),
@@ -156,7 +156,7 @@ def go_on(worker: WorkerProcess, unique: str, file: Path) -> None:
     ],
 )
 def test_a_login_that_fails_ends_the_start_in_one_line(
-    place: Place, unique: str, tmp_path: Path, case: str, told: str
+    place: Place, unique: str, tmp_path: Path, case: str, expected: str
 ) -> None:
     principal, keytab = f"stale@{REALM}", tmp_path / "stale.keytab"
     place.realm.add(principal, keytab)
@@ -171,7 +171,7 @@ def test_a_login_that_fails_ends_the_start_in_one_line(
     finally:
         place.realm.remove(f"stale@{REALM}")
     errors = [line for line in worker.log.splitlines() if line.startswith("Error: ")]
-    assert len(errors) == 1 and told.format(realm=REALM, keytab=keytab) in errors[0], worker.log
+    assert len(errors) == 1 and expected.format(realm=REALM, keytab=keytab) in errors[0], worker.log
     assert "Traceback" not in worker.log
     assert case == "no KDC" or ended == EXIT_MISCONFIGURED
     worker.close()

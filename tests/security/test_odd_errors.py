@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins raise what nobody expects: SystemExit, errors without a text, with half a character or 100 MB of it."""
+"""Plugins raise unusual errors: SystemExit, errors without a text, with half a character or 100 MB of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess, once_settled
 
-TOLD = {
+EXPECTED = {
     "exit": "SystemExit: 7",
     "interrupt": "KeyboardInterrupt: ctrl-c",
     "base": "Bare: bare",
@@ -53,7 +53,7 @@ def test_a_connector_that_cannot_start_is_failed(attacked: WorkerProcess, unique
         return connector.get("trace", "") if connector.get("state") == "FAILED" else ""
 
     trace = wait_for(failed, 20, lambda: f"{attacked.status(unique)}\n{attacked.log[-3000:]}")
-    assert TOLD[odd] in trace
+    assert EXPECTED[odd] in trace
     assert len(trace) < _LONGEST
     serves(attacked)
     attacked.delete(unique)
@@ -64,7 +64,7 @@ def test_a_task_that_cannot_poll_is_failed(attacked: WorkerProcess, unique: str,
     attacked.create(unique, **config(unique, "poll", odd))
     attacked.wait_for_tasks(unique, "FAILED", seconds=30)
     trace = attacked.status(unique)["tasks"][0]["trace"]
-    assert TOLD[odd] in trace
+    assert EXPECTED[odd] in trace
     assert len(trace) < _LONGEST
     serves(attacked)
     attacked.delete(unique)
@@ -75,7 +75,7 @@ def test_a_task_that_cannot_poll_is_failed(attacked: WorkerProcess, unique: str,
 def test_a_validation_is_answered(attacked: WorkerProcess, unique: str, where: str, odd: str) -> None:
     asked = {**config(unique, where, odd), "name": unique, "exactly.once.support": "required"}
     answer = attacked.rest.put("/connector-plugins/odd_errors.OddSource/config/validate", json=asked)
-    assert TOLD[odd] in answer.json().get("message", "") + str(answer.json()).replace("\\\\", "\\")
+    assert EXPECTED[odd] in answer.json().get("message", "") + str(answer.json()).replace("\\\\", "\\")
     serves(attacked)
 
 
@@ -121,7 +121,7 @@ def test_other_code_of_a_task(attacked: WorkerProcess, unique: str, where: str, 
     else:
         attacked.wait_for_tasks(unique, "FAILED", seconds=30)
         trace = attacked.status(unique)["tasks"][0]["trace"]
-        assert TOLD[odd] in trace
+        assert EXPECTED[odd] in trace
         assert len(trace) < _LONGEST
     serves(attacked)
     attacked.delete(unique)

@@ -29,7 +29,7 @@ def documented(process: str) -> list[str]:
 
 
 def listening(process: psutil.Process) -> dict[int, str]:
-    """Addresses by ports; of UDP, all that are nobody's connection."""
+    """Addresses by ports; of UDP, all that are no connection's."""
     try:
         sockets = process.net_connections("inet")
     except psutil.Error:

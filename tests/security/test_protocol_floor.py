@@ -58,7 +58,7 @@ def come() -> Iterator[Come]:
         each.member.leave(2.0)
 
 
-def test_a_group_with_authentication_is_joined_by_nobody_who_cannot_sign(
+def test_a_group_with_authentication_is_joined_by_no_worker_that_cannot_sign(
     locked_worker: WorkerProcess, come: Come
 ) -> None:
     foreigner = come(locked_worker)
@@ -75,8 +75,10 @@ def test_a_worker_with_authentication_does_not_start_without_signatures(own_work
         "rest.extension.classes": "BasicAuthSecurityRestExtension",
     }
     assert own_worker.launch().wait(60) != 0
-    told = own_worker.log
-    assert "connect.protocol.minimum" in told and "rest.extension.classes" in told and "Traceback" not in told
+    reported = own_worker.log
+    assert (
+        "connect.protocol.minimum" in reported and "rest.extension.classes" in reported and "Traceback" not in reported
+    )
 
 
 def test_a_worker_takes_no_part_in_a_group_that_speaks_too_little(own_worker: WorkerProcess, come: Come) -> None:
@@ -85,11 +87,11 @@ def test_a_worker_takes_no_part_in_a_group_that_speaks_too_little(own_worker: Wo
     wait_for(lambda: foreigner.joined, 30, "the foreign member alone in the group")
     own_worker.start()
 
-    def told() -> bool:
+    def reported() -> bool:
         answer = own_worker.rest.get("/health")
         return answer.status_code == 503 and "connect.protocol.minimum" in answer.json()["message"]
 
-    wait_for(told, 60, lambda: own_worker.rest.get("/health").text)
+    wait_for(reported, 60, lambda: own_worker.rest.get("/health").text)
     wait_for(lambda: "connect.protocol.minimum" in own_worker.log, 10, lambda: own_worker.log)
     foreigner.member.leave(5.0)
     own_worker.await_answer(path="/health")

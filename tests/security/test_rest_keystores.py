@@ -99,7 +99,7 @@ def workers(
 
 
 @pytest.mark.parametrize("form", ["p12", "jks", "inline", "pem"])
-def test_each_form_serves_whom_it_trusts_and_nobody_else(
+def test_each_form_serves_only_whom_it_trusts(
     workers: dict[str, tuple[WorkerProcess, int]], keys: KeyMaterial, form: str
 ) -> None:
     _, port = workers[form]
@@ -133,8 +133,8 @@ def test_a_pkcs12_and_a_jks_file_are_renewed_without_a_restart(
     former = {form: serial(form) for form in ("p12", "jks")}
     store = Path(keys.path(f"{HOST}.p12"))
     store.write_bytes(b"\x30\x82 rubbish")
-    told = "listeners.https.ssl.keystore.password: it does not open"
-    wait_for(lambda: serial("p12") and told in worker.log, 30, lambda: worker.log[-2000:])
+    expected = "listeners.https.ssl.keystore.password: it does not open"
+    wait_for(lambda: serial("p12") and expected in worker.log, 30, lambda: worker.log[-2000:])
     assert serial("p12") == former["p12"], "what was read before stays in force"
     keys.server_stores(HOST)
     wait_for(lambda: all(serial(form) != former[form] for form in former), 30, lambda: worker.log[-2000:])
@@ -169,11 +169,11 @@ def test_mistakes_are_reported_with_property_and_file_and_no_trace(
     for properties, _, _ in cases:
         worker = secured(tmp_path_factory.mktemp("mistaken"), broker, keys, **properties)
         started.append((worker, worker.launch()))
-    for (worker, process), (_, told, file) in zip(started, cases, strict=True):
+    for (worker, process), (_, expected, file) in zip(started, cases, strict=True):
         try:
             assert process.wait(120) != 0
             (line,) = [line for line in worker.log.splitlines() if prefix in line]
-            assert told in line and file in line
+            assert expected in line and file in line
             assert "Traceback" not in worker.log and "wr0ng" not in worker.log
         finally:
             worker.close()

@@ -23,7 +23,7 @@ ATTACKER, ANOTHER = "127.0.0.2", "127.0.0.3"
 
 @pytest.fixture
 def few_files(locked_worker: WorkerProcess) -> Iterator[WorkerProcess]:
-    """The worker with as few file descriptors as a process has where nobody has given it more."""
+    """The worker with as few file descriptors as a process has by default."""
     # Health is good while Spark starts, which needs files of its own: that is not what is attacked.
     wait_for(lambda: " is up, UI at " in locked_worker.log, 60, lambda: locked_worker.log[-3000:])
     before = resource.prlimit(locked_worker.pid, resource.RLIMIT_NOFILE)

@@ -141,16 +141,16 @@ def test_log_and_answers_contain_no_secret(worker: WorkerProcess) -> None:
 
 
 def test_sparks_ui_is_this_machines_alone_and_only_shows(worker: WorkerProcess) -> None:
-    """It asks nobody for a name, so it is there with authentication on only because it was asked for."""
+    """It asks for no user name, so it is there with authentication on only because it was asked for."""
     found = re.search(r"UI at http://localhost:(\d+)", worker.log)
-    assert found is not None, "the address that the log tells is one that leads there"
+    assert found is not None, "the address in the log is one that leads there"
     port = int(found[1])
     ui = httpx2.Client(base_url=f"http://localhost:{port}", timeout=60)
     jobs = ui.get("/jobs/").text
     assert "secrets/0" in jobs and "/kill" not in jobs
     for path in ("/jobs/job/kill/?id=0", "/threadDump/?executorId=driver", "/heapHistogram/?executorId=driver"):
         answer = ui.get(path)
-        # What Spark does with a page that there is not: it shows the first one, or says that nobody may ask so.
+        # What Spark does with a page that there is not: it shows the first one, or says that no user may ask so.
         first = answer.headers.get("location", "").endswith(f":{port}/jobs/")
         assert (answer.status_code, first) in ((302, True), (405, False)), path
     assert "secrets/0" in ui.get("/jobs/").text

@@ -50,9 +50,9 @@ def through(query: str, **more: str) -> dict[str, str]:
 
 
 def test_a_query_that_reaches_beyond_its_batch_is_refused(worker: WorkerProcess) -> None:
-    for query, told in QUERIES.items():
+    for query, expected in QUERIES.items():
         found = mistakes(worker, through(query))
-        assert told in found["transforms.q.query"][0], query
+        assert expected in found["transforms.q.query"][0], query
 
 
 def test_calls_of_java_are_refused_even_if_the_types_are_not_known_yet(worker: WorkerProcess) -> None:
@@ -62,7 +62,7 @@ def test_calls_of_java_are_refused_even_if_the_types_are_not_known_yet(worker: W
 
 
 def test_a_function_that_hides_it_fails_its_task(worker: WorkerProcess, unique: str) -> None:
-    """The query says `key`, whose type nobody knows before there is a record: it is analysed by the task first."""
+    """The query says `key`, whose type is not known before there is a record: it is analysed by the task first."""
     hidden = {"transforms.q.functions": "sneaky_functions:register", "topic": unique}
     worker.create(unique, **through("SELECT home() AS value, key FROM records", **hidden))
     worker.wait_for_tasks(unique, "FAILED")
@@ -91,7 +91,7 @@ def test_expressions_of_sources_and_sinks_are_queries_too(worker: WorkerProcess,
     assert OF_JAVA in mistakes(worker, given)["partition.by"][0]
 
 
-def test_xml_of_a_record_connects_to_nobody(worker: WorkerProcess, unique: str) -> None:
+def test_xml_of_a_record_connects_to_no_host(worker: WorkerProcess, unique: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/x.dtd"

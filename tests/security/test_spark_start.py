@@ -69,7 +69,7 @@ def test_a_full_disk(own_worker: WorkerProcess, tmp_path: Path, unique: str) -> 
 
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="there is no prlimit here")
 def test_too_few_open_files(own_worker: WorkerProcess, tmp_path: Path, unique: str) -> None:
-    """Enough for the worker itself. Java takes what the hard limit gives, which nobody could raise again here."""
+    """Enough for the worker itself. Java takes what the hard limit gives, which could not be raised again here."""
     own_worker.prefix = ("prlimit", f"--nofile={FEW_FILES}:")
     own_worker.properties["engine.start.timeout.ms"] = f"{START_S}000"
     own_worker.properties["spark.driver.extraJavaOptions"] = "-XX:-MaxFDLimit"
@@ -103,16 +103,16 @@ def health(worker: WorkerProcess) -> tuple[str, int, str]:
 
 
 def await_trouble(worker: WorkerProcess, cause: str) -> None:
-    def told() -> bool:
+    def reported() -> bool:
         status, code, message = health(worker)
         return cause in message and (status, code) == ("unhealthy", 503)
 
-    wait_for(told, 60 + START_S, lambda: f"{cause!r} in {health(worker)}\n{worker.log[-3000:]}")
+    wait_for(reported, 60 + START_S, lambda: f"{cause!r} in {health(worker)}\n{worker.log[-3000:]}")
 
 
 def await_waiting_task(worker: WorkerProcess, name: str, cause: str) -> None:
-    def told() -> bool:
+    def reported() -> bool:
         tasks = worker.status(name).get("tasks", [])
         return bool(tasks) and cause in tasks[0].get("trace", "")
 
-    wait_for(told, 30, lambda: f"{cause!r} in {worker.status(name)}")
+    wait_for(reported, 30, lambda: f"{cause!r} in {worker.status(name)}")

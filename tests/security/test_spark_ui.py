@@ -23,7 +23,7 @@ THREAD_DUMP = "/api/v1/applications/{}/executors/driver/threads"
 
 
 def test_sparks_ui_answers_those_with_a_token_alone(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> None:
-    """Its pages, and thread dumps and settings, which it would else tell any user of this machine."""
+    """Its pages, and thread dumps and settings, which it would else show to any user of this machine."""
     secret = secrets.token_bytes(32)
     properties = {
         "group.id": f"group-{unique}",

@@ -94,7 +94,7 @@ def test_a_page_of_another_origin_changes_nothing(
     assert unique not in victim.connectors()
 
 
-# ---- what a page, or anybody, could have written
+# ---- what a page, or any client, could have written
 
 
 def test_nothing_becomes_a_plugin(
@@ -123,7 +123,7 @@ def test_no_name_of_the_workers_files_leads_to_them(
     ):  # fmt: skip
         config = {"connector.class": "FileStreamSink", "topics": unique, "file": place}
         answer = victim.rest.put("/connector-plugins/FileStreamSink/config/validate", json={"name": unique, **config})
-        assert "belongs to the worker" in str(told(answer, "file")), place
+        assert "belongs to the worker" in str(reported(answer, "file")), place
     for property in ("path", "spark.option.path"):
         config = {
             "connector.class": "SparkSink",
@@ -133,7 +133,7 @@ def test_no_name_of_the_workers_files_leads_to_them(
         }
         given = {"name": unique, **config, property: f"file://{plugins}"}
         answer = victim.rest.put("/connector-plugins/SparkSink/config/validate", json=given)
-        assert "belongs to the worker" in str(told(answer, property)), answer.text
+        assert "belongs to the worker" in str(reported(answer, property)), answer.text
 
 
 def test_a_link_that_is_made_later_stops_the_task(
@@ -196,6 +196,6 @@ def test_records_of_the_config_topic_run_nothing_else(
     assert not (elsewhere / "imported").exists()
 
 
-def told(answer: httpx2.Response, property: str) -> list[str]:
+def reported(answer: httpx2.Response, property: str) -> list[str]:
     values = [each["value"] for each in answer.json()["configs"]]
     return [text for value in values if value["name"] == property for text in value["errors"]]

@@ -37,7 +37,7 @@ def add_rules(bootstrap: str, *rules: Rule) -> None:
 
 
 def remove_rules(bootstrap: str, *rules: Rule) -> None:
-    """Remove them one by one, the last one first: what allows goes after what denies, or nobody is let in meanwhile."""
+    """Remove them one by one, the last one first: what allows goes after what denies, or clients are denied then."""
     client = AdminClient({"bootstrap.servers": bootstrap})
     for rule in reversed(rules):
         for removed in client.delete_acls([AclBindingFilter(*rule)]).values():

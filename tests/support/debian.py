@@ -62,8 +62,8 @@ def unpack(package: str, directory: Path) -> None:
 
 
 def _is_installed(package: str) -> bool:
-    told = subprocess.run(["dpkg-query", "-W", "-f=${Status}", package], capture_output=True, text=True)
-    return told.stdout == "install ok installed"
+    reported = subprocess.run(["dpkg-query", "-W", "-f=${Status}", package], capture_output=True, text=True)
+    return reported.stdout == "install ok installed"
 
 
 def _apt_get(*arguments: str, for_: Sequence[str], directory: str | None = None) -> None:

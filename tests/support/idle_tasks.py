@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of a real herder without an engine: they do nothing but ask and tell, and may have a transactional producer."""
+"""Tasks of a real herder without an engine: they send requests and events, and may have a producer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headrace.worker.tasks.task_launcher import TaskListener
 
 
 class IdleTask:
-    """A ``TaskHandle`` without a process: it confirms its start, runs, pauses and stops when told to.
+    """A ``TaskHandle`` without a process: it confirms its start, runs, pauses and stops when asked to.
 
     ``producing``: an exactly-once task has its producer first, and keeps it, so that a test can ask later if it was
     fenced. ``blocked`` keeps it from stopping before it is killed.
@@ -31,7 +31,7 @@ class IdleTask:
         self.confirmed: Future[bool] = Future()
         self.producer: TransactionalProducer | None = None
         self.killed = False
-        self.told_topics: set[str] = set()
+        self.reported_topics: set[str] = set()
         self._listener = listener
         self._producing = producing and spec.exactly_once
         self._blocked = blocked
@@ -70,13 +70,13 @@ class IdleTask:
         return False
 
     def use(self, *topics: str) -> None:
-        """Tell of topics as a process does: of each once, until they are to be forgotten."""
-        new = [topic for topic in topics if topic not in self.told_topics]
-        self.told_topics.update(new)
+        """Report topics as a process does: of each once, until they are to be forgotten."""
+        new = [topic for topic in topics if topic not in self.reported_topics]
+        self.reported_topics.update(new)
         self._listener.on_event(self.spec.id, TopicsUsed(new))
 
     def forget_topics(self) -> None:
-        self.told_topics = set()
+        self.reported_topics = set()
 
     def pause(self) -> None:
         self._listener.on_event(self.spec.id, Paused())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records such as nobody should write to an internal topic, as Hypothesis strategies."""
+"""Records such as no worker should write to an internal topic, as Hypothesis strategies."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def create_spark_sink(worker: WorkerProcess, name: str, topics: str, **config: s
 
 
 def refusal(worker: WorkerProcess, name: str, topics: str, **config: str) -> str:
-    """What a user is told in place of a connector."""
+    """Return the error that a user gets in place of a connector."""
     wait_for(lambda: "is up, UI at" in worker.log, 60, "Spark's start: before, it is not asked")
     wanted = {"connector.class": "SparkSink", "topics": topics, **config}
     for _ in range(3):

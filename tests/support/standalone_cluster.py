@@ -162,7 +162,7 @@ def task_processes(executor: psutil.Process) -> list[psutil.Process]:
 
 
 def has_run(executor: psutil.Process) -> bool:
-    """Whether a process of its Python daemon has come to its end; the executor's log tells."""
+    """Whether a process of its Python daemon has come to its end; the executor's log shows it."""
     try:
         log = Path(executor.cwd()) / "stderr"
     except psutil.Error:

@@ -50,7 +50,7 @@ def read_committed(bootstrap: str, topic: str) -> list[Read]:
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": 10,  # an end is told by a fetch that finds nothing more
+            "fetch.wait.max.ms": 10,  # an end is reported by a fetch that finds nothing more
         }
     )
     try:

@@ -216,7 +216,7 @@ def once_settled(request: Callable[[], httpx2.Response]) -> httpx2.Response:
 
 
 def mistakes(worker: WorkerProcess, config: Mapping[str, str], *, wait: bool = True) -> dict[str, list[str]]:
-    """What is wrong with each property. By default it is waited for: while Spark starts, it tells nothing."""
+    """What is wrong with each property. By default it is waited for: while Spark starts, nothing is reported."""
     plugin = config["connector.class"]
 
     def asked() -> dict[str, list[str]]:

@@ -153,7 +153,7 @@ def _check_origin(types: Mapping[str, Any]) -> None:
     missing = [name for name in (PARTITION, OFFSET) if name not in types]
     if missing:
         raise ConfigError(
-            f"The result lacks {' and '.join(missing)}: in a sink each row has to tell which record it was made of. "
+            f"The result lacks {' and '.join(missing)}: in a sink each row has to name the record that it was made of. "
             f"Select {PARTITION} and {OFFSET}; where rows are made of several records, {PARTITION} and max({OFFSET}) "
             f"AS {OFFSET}, with GROUP BY {PARTITION}"
         )

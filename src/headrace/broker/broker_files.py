@@ -31,8 +31,8 @@ _SINGLE_NODE = {
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
-    # Nobody could take over, so neither a long stall of the machine nor its own end shall take the node's partitions
-    # from it: see broker_recovery.
+    # No other node could take over, so neither a long stall of the machine nor its own end shall take the node's
+    # partitions from it: see broker_recovery.
     "broker.session.timeout.ms": "60000",
     "controlled.shutdown.enable": "false",
     "log.cleaner.dedupe.buffer.size": str(32 << 20),

@@ -152,7 +152,7 @@ class DistributedConfig(WorkerConfig):
         else:
             reason = (
                 "the workers of such a group do not sign what they ask of each other, so these requests would pass "
-                f"whatever {REST_EXTENSIONS} and {AUTHENTICATION} ask of others. Use sessioned, or, if nobody but "
+                f"whatever {REST_EXTENSIONS} and {AUTHENTICATION} ask of others. Use sessioned, or, if only "
                 f"workers can reach the REST API, set {PROTOCOL_MINIMUM}={self.connect_protocol} too"
             )
         raise ConfigError.invalid(PROTOCOL, self.get(PROTOCOL), reason)

@@ -31,7 +31,7 @@ _TOLERATED_ABSENCE = 10.0
 """Seconds without its group, or without a writable status topic, after which a worker is unhealthy."""
 _SIGNED = "All workers of the group sign what they ask of each other now"
 _UNSIGNED = (
-    "A worker of the group has a connect.protocol without session keys: nobody signs what workers ask of each other, "
+    "A worker of the group has a connect.protocol without session keys: requests between workers are not signed, "
     "so whoever reaches a worker can change task configs. Use connect.protocol=sessioned everywhere (KIP-507)"
 )
 

@@ -73,7 +73,7 @@ class Memory:
 
 
 def check_memory(subject: Subject) -> Iterator[Finding]:
-    """Check the memory against the need of Spark's JVM and a few tasks; nothing where the system does not tell it."""
+    """Check the memory against the need of Spark's JVM and a few tasks; nothing where the system does not report it."""
     memory = read_memory()
     if memory is not None:
         yield memory_finding(memory, subject.spark.get("spark.driver.memory", _DEFAULT_HEAP))

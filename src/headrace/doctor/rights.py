@@ -41,7 +41,7 @@ class Permission:
 class Need:
     """The permissions that one client needs, whose connection and login are those of ``props``.
 
-    ``unknown`` says which topics it also uses that its connector's properties do not tell; "" if there are none.
+    ``unknown`` says which topics it also uses that its connector's properties do not name; "" if there are none.
     """
 
     client: str

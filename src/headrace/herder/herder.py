@@ -153,7 +153,7 @@ class Herder(Protocol):
 class ClusterHerder(Protocol):
     """Other workers' requests through REST, beside those of users. Java: ``InternalClusterResource``.
 
-    As ``Herder``: called from any thread, blocks nobody. A follower's futures raise ``NotLeaderError``.
+    As ``Herder``: called from any thread, never blocks. A follower's futures raise ``NotLeaderError``.
     """
 
     def signed(self) -> bool:

@@ -62,7 +62,7 @@ def check_exactly_once(
     if answer is None:
         findings.add_message(
             EXACTLY_ONCE_SUPPORT,
-            "The connector does not tell whether it can be exactly-once (exactly_once_support). Consult its "
+            "The connector does not state whether it can be exactly-once (exactly_once_support). Consult its "
             f"documentation, and set {EXACTLY_ONCE_SUPPORT}=requested to accept it without this check",
         )
     elif answer is not ExactlyOnceSupport.SUPPORTED:

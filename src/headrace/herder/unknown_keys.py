@@ -32,9 +32,9 @@ def unknown_keys(config: Config, known: frozenset[str], complete: bool = True) -
     """
     for name in config:
         if name not in known and not _is_free(name, config):
-            told = _reason(name, config) or (_undefined(name, known) if complete else _maybe_misspelt(name, known))
-            if told is not None:
-                yield f"{name}: {told}"
+            reason = _reason(name, config) or (_undefined(name, known) if complete else _maybe_misspelt(name, known))
+            if reason is not None:
+                yield f"{name}: {reason}"
 
 
 def other_versions(config: Config, versions: Mapping[str, str]) -> Iterator[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls between a worker and a host of Java, in both directions over one connection that nobody else can reach."""
+"""Calls between a worker and a host of Java, in both directions over one connection that no other process can reach."""
 
 from __future__ import annotations
 

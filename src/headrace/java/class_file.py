@@ -38,7 +38,7 @@ _TWO_PLACES: Final = (5, 6)
 class ClassFile:
     """A class. Names are as in the file, with slashes; ``parents`` are the super class and the interfaces.
 
-    ``usable`` is True if anybody can make an instance without arguments, as Kafka Connect does of plugins.
+    ``usable`` is True if an instance can be made without arguments, as Kafka Connect does of plugins.
     """
 
     name: str

@@ -26,7 +26,7 @@ _CONNECTORS: Final = (JavaKind.SOURCE, JavaKind.SINK)
 
 @functools.cache
 def python_class(plugin: JavaPlugin) -> type:
-    """Return the Python class of a plugin: always the same one, of which ``java_class_of`` tells the Java class.
+    """Return the Python class of a plugin: always the same one, of which ``java_class_of`` returns the Java class.
 
     Starts no JVM: instances do, where they run.
     """

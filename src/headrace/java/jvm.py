@@ -33,7 +33,7 @@ _OPTIONS: Final = (
     "-Xrs",  # signals are Python's
     "-XX:+UseSerialGC",
     "-Djava.awt.headless=true",
-    # A crash is told in a few lines on stdout; its report is for those who name a file for it.
+    # A crash is reported in a few lines on stdout; its report is for those who name a file for it.
     "-XX:ErrorFile=/dev/null",
     # A line of the log is "INFO org.example.Class - message", on stderr.
     f"{_LOGGING}.showThreadName=false",

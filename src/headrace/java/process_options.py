@@ -27,7 +27,7 @@ def options_of_hosts() -> tuple[str, ...]:
 
 
 def are_usual() -> bool:
-    """Return True if nobody has chosen other options than the default ones."""
+    """Return True if the user has not chosen other options than the default ones."""
     return set(_chosen) <= {DEFAULT_JAVA_OPTIONS}
 
 

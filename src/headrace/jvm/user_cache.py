@@ -62,7 +62,7 @@ def make_once(directory: Path, build: Callable[[Path], None]) -> Path:
 
 
 def _build(directory: Path, build: Callable[[Path], None]) -> None:
-    # What a process left that was killed meanwhile: nobody else builds while we have the lock.
+    # What a process left that was killed meanwhile: no other process builds while we have the lock.
     for left in directory.parent.glob(f".{glob.escape(directory.name)}.{_RANDOM}"):
         shutil.rmtree(left, ignore_errors=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))

@@ -78,7 +78,7 @@ class LineageView:
         return SeenConnector(self._worker.connector_starts(name), condition, inputs, outputs, error)
 
     def _passwords_of(self, config: Config) -> frozenset[str]:
-        """Return the properties of type PASSWORD; of a plugin that does not tell, names and shapes must do."""
+        """Return the properties of type PASSWORD; of a plugin without a definition, names and shapes decide."""
         plugins = configured_plugins(config)
         return frozenset(f"{prefix}{key}" for plugin, prefix in plugins for key in self._passwords_in(plugin))
 

@@ -29,7 +29,7 @@ class Verdict(IntEnum):
 
     HEALTHY = 0
     DEGRADED = 1
-    """It works, or is about to, and somebody should know of something."""
+    """It works, or is about to, and an operator should look at its reason."""
     STALLED = 2
     """It has made no progress for the timeout, although it has something to do."""
     FAILED = 3

@@ -68,7 +68,7 @@ _MEANINGS: Final[Mapping[int, str]] = {
     200: "Done",
     201: "Created",
     202: "Accepted: it will be so",
-    204: "Done; there is nothing to tell",
+    204: "Done; the answer has no body",
     400: "The request cannot be meant; the message says what is wrong with it",
     401: "A REST extension wants credentials",
     403: "Not permitted here",

@@ -51,7 +51,9 @@ TOPIC_SCHEMAS: Final[dict[str, Schema]] = {
                 direction={"enum": [direction.value for direction in Direction]},
                 partitions=nullable(NUMBER),
                 records=nullable({**NUMBER, "description": "End offsets less first offsets, of all partitions."}),
-                bytes=nullable({**NUMBER, "description": "On the disk of one broker; null if brokers do not tell."}),
+                bytes=nullable(
+                    {**NUMBER, "description": "On the disk of one broker; null if brokers do not report it."}
+                ),
                 error_={**TEXT, "description": "Why there are no numbers."},
             )
         )

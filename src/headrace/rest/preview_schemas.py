@@ -94,7 +94,7 @@ PREVIEW_SCHEMAS: Final[dict[str, Schema]] = {
         },
         dryRun={
             **nullable(exactly(rows=array({}), schema=TEXT_OR_NULL)),
-            "description": "What a sink would write, if its connector can tell.",
+            "description": "What a sink would write, if its connector can show it.",
         },
         end={"enum": ["records", "end", "time", "error", "killed", "died"]},
         stage={**TEXT, "description": "The last method that was called, or what else was done last."},

@@ -75,7 +75,7 @@ def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
     NonEmptyStringWithoutControlChars().ensure_valid("name", name)
     if len(encoded(name)) > _MAX_ENCODED_NAME:
         start = f"Invalid value '{name[:40]}...' for configuration name"
-        raise BadRequestError(f"{start}: it is too long for a URL, so that nobody could ask for the connector")
+        raise BadRequestError(f"{start}: it is too long for a URL, so that no request could name the connector")
     if given is not None and given != name:
         raise BadRequestError(
             f"Connector name configuration ({given}) doesn't match connector name in the request ({name})"

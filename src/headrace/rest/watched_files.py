@@ -49,7 +49,7 @@ class WatchedFiles(Generic[T]):
     def _reload(self) -> None:
         try:
             self._value = self._read()
-        except Exception as error:  # of any kind: a defect of the reader must not let anybody in
+        except Exception as error:  # of any kind: a defect of the reader must not let a request in
             log.error("%s: changed and cannot be used, what was read before stays in force: %s", self._names(), error)
         else:
             log.info("%s: changed and read again", self._names())

@@ -88,7 +88,7 @@ class SoleMember:
         return True
 
     def leave(self, timeout: float) -> None:
-        """Do nothing: there is nobody to leave the work to."""
+        """Do nothing: there is no other worker to leave the work to."""
 
     def _assign(self) -> None:
         state = self._config()

@@ -135,7 +135,7 @@ def _encode_removal(
     """Tombstones for all keys but the task count records'.
 
     Task records that were left would come back with a connector of the same name (KAFKA-16838). The connector's own
-    goes first, so that nobody reacts to the rest.
+    goes first, so that no worker reacts to the rest.
 
     A task of the removed connector can still be alive, frozen or cut off. A connector of the same name fences it,
     because the task count record says how many producers there are (invariant 2; KIP-618, *Fencing on deletion*).

@@ -15,10 +15,10 @@ from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
 log = logging.getLogger(__name__)
 _NOT_SETTINGS = ("topic", "partitions", "replication.factor")
 _LOSSES = {
-    "config.storage": "Without it nobody knows what the cluster is to run: restore its records from a backup before "
-    "workers are started again",
-    "offset.storage": "Without it nobody knows how far source connectors have got, and records would be written again: "
-    "restore its records from a backup before workers are started again",
+    "config.storage": "Without it workers do not know what the cluster is to run: restore its records from a backup "
+    "before workers are started again",
+    "offset.storage": "Without it workers do not know how far source connectors have got, and records would be "
+    "written again: restore its records from a backup before workers are started again",
 }
 """The remedy for a deleted topic, by the prefix of its properties. A status topic is created again."""
 
@@ -57,7 +57,7 @@ def open_log(
 ) -> KafkaBasedLog:
     """Return the log of an internal topic, not yet started.
 
-    With ``on_remade`` the topic is created again if somebody deletes it.
+    With ``on_remade`` the topic is created again if it is deleted.
     """
     return KafkaBasedLog(spec.name, clients.consumer, clients.producer, on_records, clients.admin, spec, on_remade)
 

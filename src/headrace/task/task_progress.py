@@ -13,7 +13,7 @@ from headrace.model.health import Progress, Stage
 class TaskProgress:
     """Written by the task's thread, per batch and never per record; ``measure`` is for any thread.
 
-    Every call is a reading of the clock and one assignment. Nothing is sent: the worker asks when somebody asks it, and
+    Every call is a reading of the clock and one assignment. Nothing is sent: the worker asks when a client asks it, and
     is answered while the task's thread is blocked.
     """
 
@@ -63,7 +63,7 @@ class TaskProgress:
         self.behind(0 if lag is None else lag.total)
 
     def behind(self, total: int) -> None:
-        """Note the sum of a lag. While the task is paused, it is nobody's fault and has no age."""
+        """Note the sum of a lag. While the task is paused, the lag is intended and has no age."""
         former, since = self._behind
         if total == 0 or self.stage is Stage.PAUSED:
             since = None

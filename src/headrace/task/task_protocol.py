@@ -76,7 +76,7 @@ class ConfirmStart(Request[bool]):
     (invariants 4 and 6). Refused for good if the task can never start as it is configured.
     """
 
-    unanswered: ClassVar[str] = "the worker could not tell whether the task may start: "
+    unanswered: ClassVar[str] = "the worker could not find out whether the task may start: "
 
 
 @dataclass(frozen=True, slots=True)

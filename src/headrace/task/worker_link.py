@@ -20,7 +20,7 @@ class WorkerLink(Protocol):
         """Runs jobs on DataFrames through the worker."""
 
     def send(self, event: ProcessEvent) -> None:
-        """Report an event; nobody answers it."""
+        """Report an event, without an answer."""
 
     def ask(self, request: Request[A]) -> A:
         """Return the worker's answer, for which this blocks.

@@ -90,7 +90,7 @@ class _OtlpSpan:
 
 
 class ExportReports(logging.Handler):
-    """Takes the SDK's lines, of which those from within an export tell why it fails. Any thread."""
+    """Takes the SDK's lines, of which those from within an export show why it fails. Any thread."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task's process may go on without anybody looking whether the task is still its worker's (against invariant 4)."""
+"""A task's process may go on without a check whether the task is still its worker's (against invariant 4)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connector's task count records go with it, so that its next tasks fence nobody (against invariant 2)."""
+"""A connector's task count records go with it, so that its next tasks fence no producer (against invariant 2)."""
 
 from __future__ import annotations
 

@@ -251,9 +251,9 @@ def test_a_value_that_cannot_be_read_is_checked_as_none_too() -> None:
 
 
 def test_parse_drops_duplicates_and_validate_reports_them() -> None:
-    told = "Configuration 'a' values must not be duplicated."
+    expected = "Configuration 'a' values must not be duplicated."
     assert only(Type.LIST, ValidList()).parse({"a": "x,y,x"}) == {"a": ["x", "y"]}
-    assert errors(only(Type.LIST, ValidList()), "x,y,x") == [told]
+    assert errors(only(Type.LIST, ValidList()), "x,y,x") == [expected]
     with pytest.raises(ConfigError, match="duplicated"):
         only(Type.LIST, ValidList(), default=["x", "x"])
     with pytest.raises(ConfigError, match="duplicated"):
@@ -261,7 +261,7 @@ def test_parse_drops_duplicates_and_validate_reports_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("validator", "value", "told"),
+    ("validator", "value", "expected"),
     [
         (ValidList("a", "b", allow_empty=False), [], "'a' must not be empty. Valid values include: [a, b]"),
         (ValidList(allow_empty=False), [], "'a' must not be empty. Valid values include: any non-empty value"),
@@ -270,10 +270,10 @@ def test_parse_drops_duplicates_and_validate_reports_them() -> None:
         (NonEmptyStringWithoutControlChars(), "a\x85", "but had the following ASCII chars: 133"),
     ],
 )
-def test_validators_answer_as_in_java(validator: Validator, value: Any, told: str) -> None:
+def test_validators_answer_as_in_java(validator: Validator, value: Any, expected: str) -> None:
     with pytest.raises(ConfigError) as raised:
         validator.ensure_valid("a", value)
-    assert unquoted(str(raised.value)).endswith(told)
+    assert unquoted(str(raised.value)).endswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_an_embedded_definition_works_under_its_prefix() -> None:
     assert embedded.groups == ["Grp", "Grp: G"]
     assert embedded.config_keys["p.z"].dependents == ("p.y",)
     values = {value.name: value for value in embedded.validate({"p.z": "q", "p.y": "5", "p.v": "k"})}
-    # Java tells this about "z" alone.
+    # Java reports this about "z" alone.
     assert values["p.z"].error_messages == ["Invalid value 'q' for configuration p.z: String must be one of: d"]
     assert values["p.x"].recommended_values == ["x", "v", "w", "x", "y", "z"]
     assert values["p.x"].visible

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which driver a JDBC URL needs, and what is told of a missing one."""
+"""The driver that a JDBC URL needs, and the error if it is missing."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_drivers_by_url(url: str, class_name: str, package: str) -> None:
     assert found.package.startswith(package) and found.package.count(":") == 2
     assert with_driver({"url": url})["driver"] == class_name
     for named in (None, class_name, "a.Typo"):
-        told = str(missing_driver(url, named))
-        assert f"spark.jars.packages={found.package}" in told and class_name in told, told
+        message = str(missing_driver(url, named))
+        assert f"spark.jars.packages={found.package}" in message and class_name in message, message
 
 
 def test_other_options_have_no_driver_added() -> None:
@@ -49,10 +49,12 @@ def test_other_options_have_no_driver_added() -> None:
 
 
 def test_a_url_of_an_unknown_kind() -> None:
-    told = missing_driver("jdbc:own://db/x?password=canary")
-    assert told.name == "spark.option.url"
-    assert str(told).startswith("Invalid value 'jdbc:own://db/x' for configuration spark.option.url: headrace does not")
-    assert "Name its class as spark.option.driver" in str(told) and "canary" not in str(told)
+    reported = missing_driver("jdbc:own://db/x?password=canary")
+    assert reported.name == "spark.option.url"
+    assert str(reported).startswith(
+        "Invalid value 'jdbc:own://db/x' for configuration spark.option.url: headrace does not"
+    )
+    assert "Name its class as spark.option.driver" in str(reported) and "canary" not in str(reported)
     named = missing_driver("jdbc:own://db/x", "a.Typo")
     assert (named.name, named.value) == ("spark.option.driver", "a.Typo")
 

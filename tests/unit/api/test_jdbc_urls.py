@@ -109,10 +109,10 @@ def test_dangerous_options_beside_the_url() -> None:
 
 
 def test_passwords_are_not_reported() -> None:
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as raised:
         check_urls({"url": "jdbc:mysql://me:hidden@db/x?password=hidden&autoDeserialize=true"}, [])
-    assert "hidden" not in str(told.value)
-    assert told.value.name == "spark.option.url"
+    assert "hidden" not in str(raised.value)
+    assert raised.value.name == "spark.option.url"
 
 
 class JavaError(Exception):
@@ -165,8 +165,8 @@ def test_a_driver_that_the_worker_lacks_is_named_with_its_package() -> None:
     ):
         with pytest.raises(
             ConfigError, match=r"com\.mysql\.cj\.jdbc\.Driver.*spark\.jars\.packages=com\.mysql:"
-        ) as told:
+        ) as raised:
             check_jdbc(session, options)
-        assert told.value.name == property and property in str(told.value) and "canary" not in str(told.value)
+        assert raised.value.name == property and property in str(raised.value) and "canary" not in str(raised.value)
     with pytest.raises(ConfigError, match=r"'jdbc:other://db/x' .*Name its class as table\.t\.driver"):
         check_jdbc(session, {"url": "jdbc:other://db/x"}, "table.t.")

@@ -25,7 +25,7 @@ def nothing_stays_protected(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A protected directory, beside which anybody may write."""
+    """A protected directory, beside which any user may write."""
     directory = tmp_path / "own"
     directory.mkdir()
     protect([directory])

@@ -25,7 +25,7 @@ def commands_made_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that starts removes, and tells of, what killed ones have left where it has its temporary files."""
+    """A worker that starts removes, and logs, what killed ones have left where it has its temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace doctor` with the checks that wait for nobody."""
+"""`headrace doctor` with the checks that wait for no server."""
 
 from __future__ import annotations
 

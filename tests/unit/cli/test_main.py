@@ -162,7 +162,7 @@ def test_log_lines_show_time_level_and_context(capsys: pytest.CaptureFixture[str
     logging.getLogger("headrace.x").info("plain")
     logging.getLogger("headrace.x").warning("of a task", extra={"connector_context": "[c|task-0] "})
     logging.getLogger("headrace.x").debug("too much")
-    logging.getLogger("somebody.else").info("too much")
-    logging.getLogger("kafka.client").error("told by headrace")
+    logging.getLogger("other.library").info("too much")
+    logging.getLogger("kafka.client").error("logged by headrace")
     lines = [line.partition("] ")[2] for line in capsys.readouterr().err.splitlines()]
     assert lines == ["INFO plain", "WARNING [c|task-0] of a task"]

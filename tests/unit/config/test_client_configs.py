@@ -109,7 +109,9 @@ def test_transactional_id_cannot_be_overridden(
     assert "transactional.id=mine" in caplog.text
 
 
-def test_nobody_chooses_the_leaders_transactional_id(make_config: MakeConfig, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_user_chooses_the_leaders_transactional_id(
+    make_config: MakeConfig, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING):
         props = client_configs.leader_producer(make_config(**{"transactional.id": "mine"}))
     assert props["transactional.id"] == "connect-cluster-g"

@@ -135,8 +135,8 @@ def mistaken(keys: KeyMaterial, tmp_path: Path) -> dict[str, tuple[dict[str, str
 
 
 def test_mistakes_name_the_property_and_no_secret(keys: KeyMaterial, tmp_path: Path) -> None:
-    for case, (props, told) in mistaken(keys, tmp_path).items():
-        with pytest.raises(ConfigError, match=told) as caught:
+    for case, (props, expected) in mistaken(keys, tmp_path).items():
+        with pytest.raises(ConfigError, match=expected) as caught:
             read_identity(props)
         assert caught.value.name in str(caught.value), case
         for secret in ("wr0ng", PASSWORD, "PRIVATE KEY", "secret"):
@@ -167,7 +167,7 @@ def test_a_changed_jks_store_is_refused(keys: KeyMaterial) -> None:
 
 
 def test_damaged_certificates_are_a_mistake_of_the_file(keys: KeyMaterial, tmp_path: Path) -> None:
-    """Without a password nobody asks whether a JKS file was changed, so what is in it may be anything."""
+    """Without a password it is not checked whether a JKS file was changed, so what is in it may be anything."""
     data = bytearray(Path(keys.path("trust.jks")).read_bytes())
     at = data.index(b"X.509") + len("X.509") + 4
     for flipped in range(at, at + 60):

@@ -70,5 +70,5 @@ def test_what_cannot_be_is_named(props: dict[str, str | None], name: str) -> Non
     with pytest.raises(ConfigError) as error:
         topic_groups(props)
     assert error.value.name == name
-    # The worker may have switched all of that off, and then it is nobody's business.
+    # The worker may have switched all of that off, and then it is not checked.
     SourceConnectorConfig({"name": "c", "connector.class": "X", **props})

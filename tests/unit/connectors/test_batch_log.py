@@ -74,7 +74,7 @@ def new_log(root: Path, files: Files | None = None) -> BatchLog:
     return BatchLog(files or LocalFiles(root), SINK, "t", 0)
 
 
-def test_batches_become_visible_with_names_that_tell_what_they_are(tmp_path: Path) -> None:
+def test_batches_become_visible_with_names_that_say_what_they_are(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     state = write(tmp_path, log, 0, 4, log.take_over())
     state = write(tmp_path, log, 5, 5, state)
@@ -153,7 +153,7 @@ def test_a_predecessor_that_is_still_alive_writes_no_more(tmp_path: Path) -> Non
     state = former.take_over()
     log = new_log(tmp_path)
     own = log.take_over()
-    with pytest.raises(FencedError, match="t-0: somebody else has written after offset -1, or has taken"):
+    with pytest.raises(FencedError, match="t-0: another task has written after offset -1, or has taken"):
         write(tmp_path, former, 0, 5, state)
     assert visible(tmp_path) == []
     write(tmp_path, log, 0, 1, own)
@@ -214,7 +214,7 @@ def rewound(root: Path, to: int, *, within: bool = False, files: Files | None = 
 def test_what_is_written_again_takes_the_place_of_what_was(tmp_path: Path) -> None:
     written(tmp_path, (0, 3), (4, 7), (8, 9))
     rewound(tmp_path, 4)
-    # Nothing is gone before somebody is about to write it again.
+    # Nothing is removed before a task is about to write it again.
     assert visible(tmp_path) == list(range(10))
     log = new_log(tmp_path)
     state = log.take_over()
@@ -275,7 +275,7 @@ def test_offsets_that_were_changed_before_a_topic_was_created_again_take_nothing
 
 
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
-def test_a_rewind_is_whole_wherever_somebody_dies(tmp_path: Path, done: bool) -> None:
+def test_a_rewind_is_whole_wherever_a_task_dies(tmp_path: Path, done: bool) -> None:
     """The operator's worker, the task that takes over, or its successor: the nth call is the last of one of them."""
     for at in range(1, 100):
         root = tmp_path / str(at)
@@ -301,8 +301,8 @@ def test_a_rewind_is_whole_wherever_somebody_dies(tmp_path: Path, done: bool) ->
 def test_files_are_gone_back_to_as_a_whole(tmp_path: Path) -> None:
     written(tmp_path, (0, 3), (4, 7), (9, 12))
     log = new_log(tmp_path)
-    told = "Offset 6 of t-0 is in the midst of files of offsets 4 to 7: go back to 4 or to 8"
-    with pytest.raises(DataError, match=told):
+    expected = "Offset 6 of t-0 is in the midst of files of offsets 4 to 7: go back to 4 or to 8"
+    with pytest.raises(DataError, match=expected):
         log.prepare_rewind(6, "token", within=False)
     assert log.take_over().next == 13
     # Where Kafka has no records before an offset, what there is of them stays.
@@ -331,13 +331,13 @@ def test_a_rewind_that_is_taken_back_loses_no_batch(tmp_path: Path) -> None:
     assert visible(tmp_path) == list(range(8))
 
 
-def test_nobody_can_have_taken_over_in_the_midst_of_a_rewind(tmp_path: Path) -> None:
+def test_no_task_can_have_taken_over_in_the_midst_of_a_rewind(tmp_path: Path) -> None:
     """It may have read on, and dropped what was there."""
     log = written(tmp_path, (0, 3))
     operator = new_log(tmp_path)
     operator.prepare_rewind(0, "token", within=False)
     state = log.take_over()
-    with pytest.raises(FencedError, match="t-0: somebody has taken the partition over meanwhile"):
+    with pytest.raises(FencedError, match="t-0: another task has taken the partition over meanwhile"):
         operator.rewind(0, "token")
     write(tmp_path, log, 4, 5, state)
     assert visible(tmp_path) == list(range(6))
@@ -437,7 +437,7 @@ def test_odd_names_of_connectors_and_topics_have_logs_and_files_of_their_own(
     for sink, topic in places:
         log = BatchLog(files(root), sink, topic, 0)
         after = log.take_over()
-        assert after.next == 0, "nobody else's log"
+        assert after.next == 0, "no other log"
         directory = log.new_directory()
         (root / directory).mkdir(parents=True)
         (root / directory / "part-0.c000.snappy.parquet").write_text("0\n")

@@ -45,10 +45,10 @@ def test_numbers_that_need_more_room_get_it(before: str, now: str, added: str, i
 
 
 def test_whatever_differs_is_reported() -> None:
-    with pytest.raises(ConnectError) as told:
+    with pytest.raises(ConnectError) as raised:
         evolved(KNOWN, [["id", "int"], ["age", "int"]], "fail", "in/f.csv")
-    assert "in/f.csv" in str(told.value)
-    assert "age int is new; name string is missing; id is int and was bigint" in str(told.value)
+    assert "in/f.csv" in str(raised.value)
+    assert "age int is new; name string is missing; id is int and was bigint" in str(raised.value)
 
 
 def test_each_column_is_taken_cast_or_null() -> None:

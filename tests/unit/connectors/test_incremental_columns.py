@@ -165,7 +165,7 @@ def test_only_before_a_clock_is_set_back_its_present_stands_still() -> None:
         (Kind.INTEGER, 7, None),
     ],
 )
-def test_after_a_timestamp_comes_the_next_that_spark_can_tell_from_it(
+def test_after_a_timestamp_comes_the_next_that_spark_distinguishes_from_it(
     kind: Kind, value: Any, following: str | None
 ) -> None:
     assert IncrementalColumn("timestamp", "c", kind).following(value) == following

@@ -27,7 +27,7 @@ from headrace.connectors.testing.schema_source import (
 from tests.unit.clock import Clock
 
 
-class Told(ConnectorContext):
+class Context(ConnectorContext):
     def __init__(self) -> None:
         self.error: BaseException | None = None
         self.event = threading.Event()
@@ -44,22 +44,22 @@ class Told(ConnectorContext):
 
 @pytest.mark.parametrize("kind", [MockSinkConnector, MockSourceConnector])
 def test_a_connector_fails_when_asked(kind: Any) -> None:
-    connector, told = kind(), Told()
-    connector.initialize(told)
+    connector, context = kind(), Context()
+    connector.initialize(context)
     connector.start({"mock_mode": "connector-failure", "delay_ms": "1"})
-    assert told.event.wait(5)
-    assert "mock_mode=connector-failure" in str(told.error)
+    assert context.event.wait(5)
+    assert "mock_mode=connector-failure" in str(context.error)
     assert len(connector.task_configs(5)) == 1
     connector.stop()
 
 
 @pytest.mark.parametrize("kind", [MockSinkConnector, MockSourceConnector])
 def test_a_connector_that_is_stopped_fails_no_more(kind: Any) -> None:
-    connector, told = kind(), Told()
-    connector.initialize(told)
+    connector, context = kind(), Context()
+    connector.initialize(context)
     connector.start({"mock_mode": "connector-failure", "delay_ms": "50"})
     connector.stop()
-    assert not told.event.wait(0.1)
+    assert not context.event.wait(0.1)
 
 
 def test_a_task_fails_after_its_delay() -> None:

@@ -319,7 +319,7 @@ def test_what_is_not_on_the_machine(start: Start, props: dict[str, str], text: s
     assert "topsecret" not in str(caught.value)
 
 
-def test_a_pipe_that_nobody_writes_to_blocks_no_validation(tmp_path: Path) -> None:
+def test_a_pipe_without_a_writer_blocks_no_validation(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     props = {"singer.command": "x", "catalog": str(tmp_path / "pipe")}
     errors = [error for value in SingerSourceConnector().validate(props) for error in value.error_messages]

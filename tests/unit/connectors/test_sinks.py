@@ -124,7 +124,7 @@ def test_the_connector_has_as_many_tasks_as_allowed() -> None:
 
 
 def test_verifiable_sink_reports_records_twice(caplog: pytest.LogCaptureFixture) -> None:
-    def told() -> list[dict[str, Any]]:
+    def reported() -> list[dict[str, Any]]:
         lines = [json.loads(record.message) for record in caplog.records]
         caplog.clear()
         return lines
@@ -136,16 +136,16 @@ def test_verifiable_sink_reports_records_twice(caplog: pytest.LogCaptureFixture)
     task.start(connector.task_configs(2)[1])
     where, other = TopicPartition("t", 0), TopicPartition("t", 1)
     task.put([SinkRecord("routed", 5, None, 3, None, 41, 7, original_topic="t", original_kafka_partition=0)])
-    [line] = told()
+    [line] = reported()
     shown = {key: line[key] for key in line if key != "time_ms"}
     assert shown == {"name": "v", "task": 3, "sinkTask": 1, "topic": "routed", "seqno": 41, "offset": 7}
     task.flush({other: OffsetAndMetadata(1)})
-    assert told() == []
+    assert reported() == []
     task.flush({where: OffsetAndMetadata(8)})
-    [flushed] = told()
+    [flushed] = reported()
     assert flushed | {"time_ms": 0} == {**line, "flushed": True, "time_ms": 0}
     task.flush({where: OffsetAndMetadata(8)})
-    assert told() == []
+    assert reported() == []
     with pytest.raises(ConnectError, match="number as id"):
         VerifiableSinkTask().start({"id": "x"})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of a property when Spark refuses something."""
+"""The error about a property when Spark refuses something."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class ParseException(AnalysisException):
               DataError("[NO] no such column")]
 )  # fmt: skip
 def test_a_refusal_names_the_property_in_one_line(error: Exception) -> None:
-    with pytest.raises(ConfigError) as told, attribute_errors_to("where", "a = 1"):
+    with pytest.raises(ConfigError) as raised, attribute_errors_to("where", "a = 1"):
         raise error
-    assert told.value.name == "where"
-    assert str(told.value) == "Invalid value 'a = 1' for configuration where: [NO] no such column"
+    assert raised.value.name == "where"
+    assert str(raised.value) == "Invalid value 'a = 1' for configuration where: [NO] no such column"
 
 
 @pytest.mark.parametrize(
     "error", [RetriableError("away"), ConfigError.invalid("path", "/a", "not there"), ValueError("a bug")]
 )
 def test_what_may_pass_or_is_anothers_stays_what_it_is(error: Exception) -> None:
-    with pytest.raises(type(error)) as told, attribute_errors_to("where", "a = 1"):
+    with pytest.raises(type(error)) as raised, attribute_errors_to("where", "a = 1"):
         raise error
-    assert told.value is error
+    assert raised.value is error
 
 
 def test_only_of_avro_spark_has_no_name() -> None:
@@ -76,9 +76,9 @@ def test_a_database_shows_what_is_at_fault_by_its_state(
 ) -> None:
     error = Exception("from Java")
     error.java_exception = _Java(state)  # type: ignore[attr-defined]
-    told = database_error(error)
-    assert type(told) is kind
-    assert getattr(told, "name", None) == property
+    reported = database_error(error)
+    assert type(reported) is kind
+    assert getattr(reported, "name", None) == property
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_format_that_spark_does_not_have(format: str, remedy: str) -> None:
     def load() -> None:
         raise AnalysisException("[DATA_SOURCE_NOT_FOUND] Failed to find the data source")
 
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as raised:
         with_spark_errors({"spark.format": format}, load)
-    assert str(told.value).startswith(
+    assert str(raised.value).startswith(
         f"Invalid value '{format}' for configuration spark.format: Spark has no such format; {remedy}"
     )

@@ -87,7 +87,7 @@ def test_a_predecessor_that_is_still_alive_writes_no_more(log: Log) -> None:
     former = Task(log)
     former.write(4)
     successor = Task(log)
-    with pytest.raises(FencedError, match="t-0: somebody else writes this partition"):
+    with pytest.raises(FencedError, match="t-0: another task writes this partition"):
         former.write(20)
     successor.write(7)
     with pytest.raises(FencedError):

@@ -334,9 +334,9 @@ def test_a_timestamp_that_is_finer_than_sparks_is_not_read_by_two_columns() -> N
         {"name": "changed", "type": "timestamp_ntz", "metadata": {"scale": 7}},
     ]
     schema = json.dumps({"fields": fields})
-    with pytest.raises(ConfigError, match="its seconds have 7 digits") as told:
+    with pytest.raises(ConfigError, match="its seconds have 7 digits") as raised:
         TableQueries(TableSettings.of(props(BASE))).columns(schema)
-    assert told.value.name == "timestamp.column"
+    assert raised.value.name == "timestamp.column"
     assert TableQueries(TableSettings.of(props(TIMESTAMP))).columns(schema)
 
 
@@ -354,9 +354,9 @@ def test_decimals_without_a_fraction_are_whole_numbers() -> None:
 def test_a_partition_value_that_the_column_cannot_hold_is_reported() -> None:
     queries = TableQueries(TableSettings.of(props(BASE, partition_column="id", partition_values="1,two")))
     columns = queries.columns(Database([]).run(FrameJob("", {})).column("schema")[0].as_py())
-    with pytest.raises(ConfigError, match=r"'two' .*: column id holds whole numbers") as told:
+    with pytest.raises(ConfigError, match=r"'two' .*: column id holds whole numbers") as raised:
         queries.rows(columns, Split(value="two"), None, None, 5)
-    assert told.value.name == "partition.values"
+    assert raised.value.name == "partition.values"
 
 
 def test_splits_keep_their_positions_whatever_tasks_there_are() -> None:
@@ -445,9 +445,9 @@ def test_patience_ends_when_its_time_is_over() -> None:
     now[0] = 4.9
     assert timeout.error_after(error, "table t") is error
     now[0] = 5.0
-    told = timeout.error_after(error, "table t")
-    assert not isinstance(told, RetriableError)
-    assert str(told) == "Tried for 5 s (retry.timeout.ms), but table t cannot be read: refused"
+    reported = timeout.error_after(error, "table t")
+    assert not isinstance(reported, RetriableError)
+    assert str(reported) == "Tried for 5 s (retry.timeout.ms), but table t cannot be read: refused"
     timeout.reset()
     assert timeout.error_after(error, "table t") is error
 
@@ -463,9 +463,9 @@ def test_patience_ends_when_its_time_is_over() -> None:
 )
 def test_columns_that_are_not_there_or_do_not_fit_are_reported(config: dict[str, str], property: str) -> None:
     task = started(Database(ROWS), config)
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as raised:
         task.poll()
-    assert told.value.name == property
+    assert raised.value.name == property
 
 
 @pytest.mark.parametrize(

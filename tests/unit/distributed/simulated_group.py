@@ -20,7 +20,7 @@ def work_of(tasks: Mapping[str, int]) -> Share:
 
 @dataclass
 class Worker:
-    """What runs on one worker: what it owns, and what it has been told to stop but has not stopped yet."""
+    """What runs on one worker: what it owns, and what it has been asked to stop but has not stopped yet."""
 
     url: str
     owned: Share = NOTHING
@@ -78,7 +78,7 @@ class Group:
         return outcome
 
     def check_delay(self, outcome: Round) -> None:
-        """Nobody waits for who has returned, nor for what was removed: made again, it is new work."""
+        """No member waits for one that has returned, nor for what was removed: made again, it is new work."""
         here = {worker.url for worker in self.workers.values()}
         self.waiting = [(url, share & self.work, until) for url, share, until in self.waiting if url not in here]
         for url, share, until in self.waiting:

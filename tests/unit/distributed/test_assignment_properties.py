@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Incremental cooperative assignment under random histories, with members that do what they are told, sooner or later.
+"""Incremental cooperative assignment under random histories, with members that do what they are asked, sooner or later.
 
 What has to hold at every moment: no connector or task is with two members at once, and lost work waits for its owner.
 Once nothing happens any more: few rounds later everything is owned, evenly, and stays where it is.

@@ -55,7 +55,7 @@ def test_what_two_claim_stays_with_whom_it_was_given_to() -> None:
     assert outcome.changes == {"m": Change(revoked=claimed), "n": Change()}
 
 
-def test_what_two_claim_stays_with_the_first_if_nobody_knows() -> None:
+def test_what_two_claim_stays_with_the_first_if_its_owner_is_unknown() -> None:
     claimed = connectors("a") | tasks("a", 0)
     outcome = assign({"n": Member("u2", claimed), "m": Member("u1", claimed)}, claimed)
     assert outcome.changes == {"m": Change(), "n": Change(revoked=claimed)}
@@ -67,7 +67,7 @@ def test_a_newcomer_gets_its_part_only_after_its_owners_have_stopped_it() -> Non
     assert first.changes == {"m": Change(revoked=connectors("b")), "n": Change()}
     still = {"m": Member("u1", connectors("a"), leaving=connectors("b")), "n": Member("u2")}
     second = assign(still, work, first.memory)
-    assert second.changes == {"m": Change(revoked=connectors("b")), "n": Change()}, "told again, not given to others"
+    assert second.changes == {"m": Change(revoked=connectors("b")), "n": Change()}, "asked again, not given to others"
     third = assign({"m": Member("u1", connectors("a")), "n": Member("u2")}, work, second.memory)
     assert third.changes == {"m": Change(), "n": Change(given=connectors("b"))}
 
@@ -127,7 +127,7 @@ def test_what_a_member_did_not_hear_of_is_given_out_again_at_once() -> None:
     assert assign({"m": Member("u1")}, connectors("a"), known).changes["m"].given == connectors("a")
 
 
-def test_nothing_is_taken_for_balance_while_somebody_is_waited_for() -> None:
+def test_nothing_is_taken_for_balance_while_a_member_is_waited_for() -> None:
     work = connectors("abcd")
     known = remembering(m=Member("u1", connectors("abc")), n=Member("u2", connectors("d")))
     outcome = assign({"m": Member("u1", connectors("abc")), "x": Member("u9")}, work, known)

@@ -107,7 +107,7 @@ def test_permissions_that_are_missing_denied_or_unknown() -> None:
     assert missing.level is Level.WARNING
 
 
-def test_topics_that_properties_do_not_tell_are_named() -> None:
+def test_topics_that_properties_do_not_name_are_named() -> None:
     def unknown(*connectors: Connector) -> dict[str, str]:
         return {need.client: need.unknown for need in needs(worker(), connectors) if need.unknown}
 
@@ -154,7 +154,7 @@ def facts(
 
 
 @pytest.mark.parametrize(
-    ("given", "level", "told"),
+    ("given", "level", "expected"),
     [
         (facts(), Level.OK, "t: 1 partition, 3 replicas, compacted"),
         (facts("config", 2), Level.PROBLEM, "must have one"),
@@ -171,9 +171,9 @@ def facts(
         (facts(exists=False, refusal=Refusal(29, "denied")), Level.PROBLEM, "cannot be created: denied"),
     ],
 )
-def test_internal_topics(given: TopicFacts, level: Level, told: str) -> None:
+def test_internal_topics(given: TopicFacts, level: Level, expected: str) -> None:
     found = [*topic_findings(given)]
-    assert any(each.level is level and told in each.found for each in found), found
+    assert any(each.level is level and expected in each.found for each in found), found
     assert all(each.remedy for each in found if each.level is not Level.OK)
 
 
@@ -188,7 +188,7 @@ def members(*metadata: bytes) -> tuple[Member, ...]:
 
 
 @pytest.mark.parametrize(
-    ("group", "levels", "told"),
+    ("group", "levels", "expected"),
     [
         (Group("g"), [Level.OK], "has no worker now"),
         (Group("g", "Empty", "consumer"), [Level.PROBLEM], "protocol type is consumer"),
@@ -196,9 +196,9 @@ def members(*metadata: bytes) -> tuple[Member, ...]:
         (Group("g", "Stable", "connect", "other", members(b"")), [Level.OK, Level.WARNING], "state Stable"),
     ],
 )
-def test_groups(group: Group, levels: list[Level], told: str) -> None:
+def test_groups(group: Group, levels: list[Level], expected: str) -> None:
     found = [*group_findings(worker(), group)]
-    assert [each.level for each in found] == levels and told in found[0].found
+    assert [each.level for each in found] == levels and expected in found[0].found
 
 
 def test_a_sink_in_the_workers_group() -> None:

@@ -12,7 +12,7 @@ from headrace.doctor.subject import Connector
 
 
 @pytest.mark.parametrize(
-    ("master", "tasks", "levels", "told"),
+    ("master", "tasks", "levels", "expected"),
     [
         ("local[256,4]", 3, [Level.OK], "256 at once at most; the group has 3 tasks"),
         ("local[2,4]", 3, [Level.WARNING], "the group has 3 tasks"),
@@ -22,24 +22,24 @@ from headrace.doctor.subject import Connector
         ("local[four]", 1, [Level.PROBLEM], "is no master"),
     ],
 )
-def test_local_masters(master: str, tasks: int | None, levels: list[Level], told: str) -> None:
+def test_local_masters(master: str, tasks: int | None, levels: list[Level], expected: str) -> None:
     found = [*local_findings(master, tasks, machine_cores=8)]
     assert [each.level for each in found] == levels
-    assert told in found[0].found
+    assert expected in found[0].found
     assert all(each.remedy for each in found if each.level is not Level.OK)
 
 
 @pytest.mark.parametrize(
-    ("tasks", "cores", "level", "told"),
+    ("tasks", "cores", "level", "expected"),
     [
         (2, Cores(8, 3), Level.OK, "3 of 8 cores are free; the group has 2 tasks"),
         (9, Cores(8, 3), Level.WARNING, "the group has 9 tasks"),
         (None, None, Level.OK, "its cores are not known"),
     ],
 )
-def test_clusters(tasks: int | None, cores: Cores | None, level: Level, told: str) -> None:
+def test_clusters(tasks: int | None, cores: Cores | None, level: Level, expected: str) -> None:
     (found,) = cluster_findings("spark://m:7077", tasks, cores)
-    assert found.level is level and told in found.found
+    assert found.level is level and expected in found.found
 
 
 def test_cores_of_a_master_without_a_page_are_not_known() -> None:

@@ -12,7 +12,7 @@ TRANSACTIONAL, MARKER = 0x10, 0x30
 
 
 def batch(first: int, count: int, attributes: int, body: bytes = b"records") -> bytes:
-    """As Kafka's documentation of the record batch has it; the checksum is nobody's business here."""
+    """As Kafka's documentation of the record batch has it; the checksum is not used here."""
     rest = struct.pack(">ibIhiqqqhii", 0, 2, 0, attributes, count - 1, 1000, 2000, 7, 3, 0, count) + body
     return struct.pack(">qi", first, len(rest)) + rest
 

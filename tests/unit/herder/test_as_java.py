@@ -40,7 +40,7 @@ OWN = {
 """Ours: sources can have a dead letter topic too, connectors work on frames, in a JVM of their own if they like, are
 restarted by themselves, and have options of the JVM of tasks in Java."""
 
-# Errors that are told in other words, or that only one of the two finds.
+# Errors that are reported in other words, or that only one of the two finds.
 OURS = {
     "bad": {"producer.override.acks"},  # Java finds out when the task starts
     "null": {"batch.size"},  # Java loses this one: FileStreamSource validates the property again
@@ -96,12 +96,12 @@ def test_validate(vector: dict[str, Any]) -> None:
     expected = {name: key for name, key in definitions(java).items() if name not in skipped}
     actual = {name: key for name, key in definitions(ours).items() if name not in OWN}
     assert actual == expected
-    for name, told in values(java).items():
+    for name, answer_of_java in values(java).items():
         if name not in skipped | OURS.get(id, set()):
-            assert_value(values(ours)[name], told)
-    told_by_ours = {name for name, value in values(ours).items() if value["errors"]}
-    told_by_java = {name for name, value in values(java).items() if value["errors"]}
-    assert told_by_ours == told_by_java - skipped | OURS.get(id, set())
+            assert_value(values(ours)[name], answer_of_java)
+    refused_by_ours = {name for name, value in values(ours).items() if value["errors"]}
+    refused_by_java = {name for name, value in values(java).items() if value["errors"]}
+    assert refused_by_ours == refused_by_java - skipped | OURS.get(id, set())
 
 
 def assert_value(ours: dict[str, Any], java: dict[str, Any]) -> None:

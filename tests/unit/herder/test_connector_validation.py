@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a connector's configuration is refused for, and how that is told."""
+"""The reasons for which a connector's configuration is refused, and their messages."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def test_another_name_within_is_refused() -> None:
 
 def test_all_errors_are_reported_together_as_java_shows_them() -> None:
     config = {"connector.class": "Picky", "tasks.max": "0", "size": "big"}
-    head, told = refusal(config).split(": ", 1)
+    head, message = refusal(config).split(": ", 1)
     assert head == "Connector configuration is invalid and contains the following 3 error(s)"
-    errors = told.split("; ")
-    assert "\n" not in told
+    errors = message.split("; ")
+    assert "\n" not in message
     assert {error.split(" configuration ")[-1].split()[0].strip(':"') for error in errors} == {
         "tasks.max", "size", "place"
     }  # fmt: skip
@@ -131,15 +131,17 @@ def test_a_missing_class_is_named(config: Mapping[str, str | None]) -> None:
 def test_a_command_is_one_that_the_worker_allows(connector: Mapping[str, str]) -> None:
     config = {**connector, "singer.command": "tap-x --secret y"}
     for worker in ({}, {"singer_commands_allowed": "tap-y"}):
-        told = refusal(config, **worker)
-        assert "contains the following 1 error(s): Invalid value 'tap-x' for configuration singer.command: " in told
-        assert "connector c may not start this program: the worker's singer.commands.allowed does not have it" in told
+        message = refusal(config, **worker)
+        assert "contains the following 1 error(s): Invalid value 'tap-x' for configuration singer.command: " in message
+        assert (
+            "connector c may not start this program: the worker's singer.commands.allowed does not have it" in message
+        )
     assert check(config, singer_commands_allowed="tap-y, tap-x")["singer.command"] == "tap-x --secret y"
 
 
 def test_methods_that_a_connector_lacks_are_named() -> None:
-    told = "Connector class Unfinished lacks methods that a connector has to have: config, task_class, task_configs"
-    assert refusal({"connector.class": "Unfinished"}) == told
+    expected = "Connector class Unfinished lacks methods that a connector has to have: config, task_class, task_configs"
+    assert refusal({"connector.class": "Unfinished"}) == expected
 
 
 def test_an_unknown_class_is_answered_with_the_nearest() -> None:
@@ -147,7 +149,7 @@ def test_an_unknown_class_is_answered_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "expected"),
     [
         ({"value.converter": "JsonConverte"}, "JsonConverter"),
         ({"transforms": "a"}, "transforms.a.type"),
@@ -160,24 +162,24 @@ def test_an_unknown_class_is_answered_with_the_nearest() -> None:
         ({"transaction.boundary": "sometimes"}, "transaction.boundary"),
     ],
 )
-def test_what_only_shows_in_combination_is_reported_too(more: dict[str, str], told: str) -> None:
-    assert told in refusal({**picky(), **more})
+def test_what_only_shows_in_combination_is_reported_too(more: dict[str, str], expected: str) -> None:
+    assert expected in refusal({**picky(), **more})
 
 
 @pytest.mark.parametrize(
-    ("support", "enabled", "told"),
+    ("support", "enabled", "expected"),
     [
         (ExactlyOnceSupport.SUPPORTED, "disabled", "does not have exactly-once source support enabled"),
-        (None, "enabled", "does not tell whether"),
+        (None, "enabled", "does not state whether"),
         (ExactlyOnceSupport.UNSUPPORTED, "enabled", "does not support exactly-once semantics"),
     ],
 )
 def test_required_exactly_once_needs_consent(
-    monkeypatch: pytest.MonkeyPatch, support: ExactlyOnceSupport | None, enabled: str, told: str
+    monkeypatch: pytest.MonkeyPatch, support: ExactlyOnceSupport | None, enabled: str, expected: str
 ) -> None:
     monkeypatch.setattr(Picky, "support", support)
     worker = {"exactly_once_source_support": enabled}
-    assert told in refusal(picky(exactly_once_support="required"), **worker)
+    assert expected in refusal(picky(exactly_once_support="required"), **worker)
     check(picky(exactly_once_support="requested"), **worker)
 
 
@@ -187,8 +189,8 @@ def test_required_exactly_once_with_consent(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_boundaries_of_the_connectors_own_need_consent(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = refusal(picky(transaction_boundary="connector"))
-    assert "does not support connector-defined transaction boundaries" in told
+    message = refusal(picky(transaction_boundary="connector"))
+    assert "does not support connector-defined transaction boundaries" in message
     monkeypatch.setattr(Picky, "boundaries", ConnectorTransactionBoundaries.SUPPORTED)
     check(picky(transaction_boundary="connector"))
 

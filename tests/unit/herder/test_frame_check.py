@@ -26,13 +26,13 @@ TABLE = {
 }
 
 
-def found(config: dict[str, str], told: ConfigError | None = None) -> tuple[dict[str, list[str]], list[FrameJob]]:
-    """What is wrong with each property, and the jobs that Spark, which says ``told``, was asked about."""
+def found(config: dict[str, str], expected: ConfigError | None = None) -> tuple[dict[str, list[str]], list[FrameJob]]:
+    """What is wrong with each property, and the jobs that Spark, which answers ``expected``, was asked about."""
     asked: list[FrameJob] = []
 
     def analyse(job: FrameJob) -> ConfigError | None:
         asked.append(job)
-        return told
+        return expected
 
     validator = ConnectorValidator(DistributedConfig(WORKER), Plugins(), analyse=analyse)
     infos = validator.validate(config["connector.class"], dict(config))
@@ -49,17 +49,17 @@ def test_spark_is_shown_what_a_sound_configuration_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "property"),
+    ("expected", "property"),
     [(ConfigError.invalid("incrementing.column", "id", "no such column"), "incrementing.column"),
      (ConfigError("Spark is cross"), "connector.class")],
 )  # fmt: skip
-def test_its_answer_stands_beside_the_property_that_it_names(told: ConfigError, property: str) -> None:
-    assert found(TABLE, told)[0] == {property: [str(told)]}
+def test_its_answer_stands_beside_the_property_that_it_names(expected: ConfigError, property: str) -> None:
+    assert found(TABLE, expected)[0] == {property: [str(expected)]}
 
 
 @pytest.mark.parametrize("config", [FILE, TABLE | {"mode": "bulk"}, TABLE | {"tasks.max": "many"}])
 def test_it_is_not_asked_of_what_is_wrong_anyway_or_asks_for_nothing(config: dict[str, str]) -> None:
-    assert found(config, ConfigError("never told"))[1] == []
+    assert found(config, ConfigError("never reported"))[1] == []
 
 
 def test_what_a_connector_refuses_is_a_bad_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,13 +23,13 @@ SINK = {"name": "c", "connector.class": "FileStreamSink", "topics": "t", "file":
 SQL = {"transforms.q.type": "SparkSql", "transforms.q.query": "SELECT * FROM records"}
 
 
-def found(config: dict[str, str], told: str | None = None) -> tuple[dict[str, list[str]], list[FrameJob]]:
-    """What is wrong with each property, and the jobs that Spark, which says ``told``, was asked about."""
+def found(config: dict[str, str], expected: str | None = None) -> tuple[dict[str, list[str]], list[FrameJob]]:
+    """What is wrong with each property, and the jobs that Spark, which answers ``expected``, was asked about."""
     asked: list[FrameJob] = []
 
     def analyse(job: FrameJob) -> ConfigError | None:
         asked.append(job)
-        return None if told is None else ConfigError(told)
+        return None if expected is None else ConfigError(expected)
 
     validator = ConnectorValidator(DistributedConfig(WORKER), Plugins(module_prefixes=("tests",)), analyse=analyse)
     infos = validator.validate(config["connector.class"], dict(config))
@@ -57,7 +57,7 @@ def test_sparks_words_stand_beside_the_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "name", "told"),
+    ("config", "name", "expected"),
     [
         (SINK | SQL | {"transforms.q.functions": "os:system"}, "transforms.q.functions", "imports nothing from"),
         (SOURCE | SQL | {"transforms.q.query": ""}, "transforms.q.query", ""),
@@ -71,9 +71,9 @@ def test_sparks_words_stand_beside_the_query() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_unasked(config: dict[str, str], name: str, told: str) -> None:
+def test_what_cannot_be_is_refused_unasked(config: dict[str, str], name: str, expected: str) -> None:
     wrong, asked = found(config)
-    assert list(wrong) == [name] and told in wrong[name][0]
+    assert list(wrong) == [name] and expected in wrong[name][0]
     assert asked == []
 
 

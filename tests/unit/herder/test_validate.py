@@ -106,7 +106,7 @@ def dotted(more: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def info(infos: ConfigInfos, name: str) -> ConfigInfo:
-    """What is told about one property, which is told about once."""
+    """Return what is reported about one property, which is reported once."""
     names = [_definition(config).name for config in infos.configs]
     assert names.count(name) == 1, names
     return infos.configs[names.index(name)]
@@ -185,7 +185,7 @@ def test_stages_bring_their_properties_in_groups_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "property", "told"),
+    ("more", "property", "expected"),
     [
         ({"transforms": "a"}, "transforms.a.type", 'Missing required configuration "transforms.a.type"'),
         ({"transforms": "a", "transforms_a_type": "Casst$Value"}, "transforms.a.type", "did you mean 'Cast$Value'?"),
@@ -214,10 +214,10 @@ def test_stages_bring_their_properties_in_groups_of_their_own() -> None:
          "transforms.a.negate", "Expected value to be either true or false"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_plugins_properties(more: dict[str, str], property: str, told: str) -> None:
+def test_what_is_wrong_with_a_plugins_properties(more: dict[str, str], property: str, expected: str) -> None:
     infos = validate(**more)
     assert errors(infos).keys() == {property}
-    assert told in errors(infos)[property][0]
+    assert expected in errors(infos)[property][0]
     assert "\n" not in errors(infos)[property][0]
 
 
@@ -230,13 +230,13 @@ def test_what_is_wrong_with_a_plugins_properties(more: dict[str, str], property:
     ],
 )
 def test_a_class_of_the_wrong_kind_is_shown(property: str, given: str, name: str, reason: str) -> None:
-    """As in Java: it is there, so it is a value, and what is wrong is told of it."""
+    """As in Java: it is there, so it is a value, and its error is reported."""
     infos = VALIDATOR.validate("Simple", GOOD | {"transforms": "a", "predicates": "p"} | {
         "transforms.a.type": "Filter", "predicates.p.type": "RecordIsTombstone", property: given
     })  # fmt: skip
     assert errors(infos).keys() == {property}
-    (told,) = errors(infos)[property]
-    assert f"Class {name} {reason}" in told and "\n" not in told
+    (message,) = errors(infos)[property]
+    assert f"Class {name} {reason}" in message and "\n" not in message
     assert value(infos, property).value == name
 
 
@@ -246,7 +246,7 @@ CONNECTORS = sorted(plugin.class_name for plugin in PLUGINS.describe() if plugin
 
 @pytest.mark.parametrize("connector", CONNECTORS)
 def test_one_thing_is_wrong_with_a_number_that_cannot_be_read(connector: str) -> None:
-    """As in Java, which has no validators there; of ``tasks.max`` alone, which has one, both tell two."""
+    """As in Java, which has no validators there; of ``tasks.max`` alone, which has one, both report two."""
     for key in VALIDATOR.plugin_config(connector):
         if key.type in {each.value for each in NUMBERS} and key.name != "tasks.max":
             infos = VALIDATOR.validate(connector, {"name": "c", "connector.class": connector, key.name: "many"})
@@ -266,7 +266,7 @@ def test_one_thing_is_wrong_with_a_number_that_cannot_be_read(connector: str) ->
     ],
 )
 def test_which_topics_a_sink_reads(more: dict[str, str], wrong: set[str]) -> None:
-    """Under the properties of which Java tells it, so that forms show it beside them."""
+    """Under the properties of which Java reports it, so that forms show it beside them."""
     infos = VALIDATOR.validate("FileStreamSink", {"name": "c", "connector.class": "FileStreamSink", **more})
     assert errors(infos).keys() == wrong
     assert infos.error_count == len(wrong)
@@ -429,7 +429,7 @@ def test_java_names_and_short_names_are_one_class() -> None:
 
 
 @pytest.mark.parametrize(
-    ("requested", "included", "told"),
+    ("requested", "included", "expected"),
     [
         ("VerifiableSource", "FileStreamSource", "FileStreamSource does not match request type VerifiableSource"),
         ("Nothing", "Nothing", "no such connector"),
@@ -437,8 +437,8 @@ def test_java_names_and_short_names_are_one_class() -> None:
         ("FileStreamSource", " ", "connector.class"),
     ],
 )
-def test_another_class_or_none_is_a_bad_request(requested: str, included: str | None, told: str) -> None:
-    with pytest.raises(BadRequestError, match=told):
+def test_another_class_or_none_is_a_bad_request(requested: str, included: str | None, expected: str) -> None:
+    with pytest.raises(BadRequestError, match=expected):
         VALIDATOR.validate(requested, {"connector.class": included, "name": "c", "topic": "t"})
 
 
@@ -452,7 +452,7 @@ def warnings(caplog: pytest.LogCaptureFixture, **more: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "expected"),
     [
         ({"sizee": "1"}, "Connector c: sizee: no such property; did you mean 'size'?"),
         ({"task_max": "1"}, "task.max: no such property; did you mean 'tasks.max'?"),
@@ -476,12 +476,12 @@ def warnings(caplog: pytest.LogCaptureFixture, **more: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_unknown_properties_are_allowed_and_warned_about(
-    more: dict[str, str], told: str, caplog: pytest.LogCaptureFixture
+    more: dict[str, str], expected: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     if "topic_creation_grp_partitions" in more:
         more |= {"topic_creation_default_partitions": "1", "topic_creation_default_replication_factor": "1"}
     (line,) = warnings(caplog, **more)
-    assert told in line
+    assert expected in line
     # The answers to users have it too.
     answered = (VALIDATOR.check("c", dotted(more)).warnings, VALIDATOR.validate("", dotted(more)).warnings)
     for text in answered:
@@ -506,17 +506,17 @@ def test_properties_of_clients_topics_and_plugins_are_not_unknown(caplog: pytest
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "expected"),
     [
         ({"topic.creation.default.include": "t"}, ".default.include: the default group has every topic that no other"),
         ({"topic.creation.groups": "g"}, "topic.creation.g.include: it has no pattern, so the group has no topic"),
     ],
 )
 def test_topic_groups_without_effect_are_warned_about(
-    more: dict[str, str], told: str, caplog: pytest.LogCaptureFixture
+    more: dict[str, str], expected: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (line,) = warnings(caplog, **TOPICS, **more)
-    assert told in line
+    assert expected in line
 
 
 def test_topic_creation_that_the_worker_does_not_do_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ PROPS = {"bootstrap.servers": "127.0.0.1:1"}
 
 
 def take(code: int) -> object:
-    """What becomes of an error that the consumer tells of."""
+    """The result of an error that the consumer reports."""
     log = KafkaBasedLog("t", PROPS, None, lambda records: None, PROPS)
     return log._record(Message(topic="t", partition=0, offset=4, error=KafkaError(code, "CRC32C check")), {})
 

@@ -99,7 +99,7 @@ def test_a_process_has_one_login(gssapi: Gssapi, keytab: str) -> None:
     assert len(gssapi.asked) == 2
 
 
-def test_a_login_that_failed_is_nobodys(gssapi: Gssapi, keytab: str) -> None:
+def test_a_login_that_failed_is_no_principals(gssapi: Gssapi, keytab: str) -> None:
     gssapi.answer = GSSError(1, "Clock skew too great")
     with pytest.raises(ConfigError, match=r"no Kerberos ticket to be had as p@R of \S+: Clock skew too great$"):
         log_in(KerberosLogin(keytab, "p@R"))

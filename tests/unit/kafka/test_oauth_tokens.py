@@ -46,7 +46,7 @@ def test_properties_win_over_the_login_modules_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("props", "told"),
+    ("props", "expected"),
     [
         ({}, f"null for configuration {URL}: sasl.mechanism=OAUTHBEARER needs"),
         ({URL: "ftp://x/y"}, f"'ftp://x/y' for configuration {URL}"),
@@ -59,8 +59,8 @@ def test_properties_win_over_the_login_modules_options() -> None:
         ({URL: "file:///t", "sasl.login.read.timeout.ms": "soon"}, "'soon' for configuration sasl.login.read"),
     ],
 )
-def test_mistakes_in_properties(props: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_mistakes_in_properties(props: dict[str, str], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
         oauth_settings(props, {})
 
 

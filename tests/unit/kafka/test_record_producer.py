@@ -43,7 +43,7 @@ def test_an_offset_that_the_brokers_do_not_report(producer: RecordProducer, repo
 
 
 def test_transport_errors_are_reported_while_records_are_on_their_way() -> None:
-    """A broker that closes a connection which nobody uses is no error."""
+    """A broker that closes a connection which is not in use is no error."""
     met: list[str] = []
     producer = RecordProducer({"bootstrap.servers": "127.0.0.1:1"})
     producer.on_transport_error = lambda error: met.append(str(error))

@@ -31,7 +31,7 @@ def test_a_topic_that_is_not_known_for_a_moment_is_waited_for() -> None:
     assert looks.loss(None, 10.0) == "topic 't' was deleted"
 
 
-def test_brokers_without_ids_tell_nothing() -> None:
+def test_brokers_without_ids_report_nothing() -> None:
     assert Looks("").loss("B") is None
     assert Looks("A").loss("") is None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a log line tells beside its message, and how it looks."""
+"""The context of a log line beside its message, and its format."""
 
 from __future__ import annotations
 

@@ -112,10 +112,10 @@ def test_what_is_set_for_the_whole_cluster(loggers: Loggers, name: str, caplog: 
 
 
 def test_another_process_gets_the_same_levels(loggers: Loggers, name: str) -> None:
-    told: list[dict[str, int]] = []
-    loggers.on_change(lambda: told.append(loggers.set_levels()))
+    reported: list[dict[str, int]] = []
+    loggers.on_change(lambda: reported.append(loggers.set_levels()))
     loggers.set_level(name, "TRACE")
-    assert told[-1][name] == 5 and told[-1]["root"] == logging.getLogger().level
+    assert reported[-1][name] == 5 and reported[-1]["root"] == logging.getLogger().level
     logging.getLogger(name).setLevel(logging.NOTSET)
-    apply_levels(told[-1])
+    apply_levels(reported[-1])
     assert logging.getLogger(name).level == 5

@@ -258,7 +258,7 @@ def resolved(**values: str) -> ResolvedConfig:
         ("two\nlines", r"Invalid value 'two\nlines' for", "Invalid value '${v:x}' for"),
         ("it's a 'secret'", repr({"x": "it's a 'secret'"}), """{'x': "${v:x}"}"""),
         ("a.b*c", "a.b*c axbbc", "${v:x} axbbc"),
-        # A short one only where it is told as a bad value.
+        # A short one only where it is reported as a bad value.
         ("1", "Invalid value '1' of 10", "Invalid value '${v:x}' of 10"),
         ("", "Invalid value '' for", "Invalid value '' for"),
     ],

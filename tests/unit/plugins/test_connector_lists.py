@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which connectors a worker runs, and of which tasks the config topic may tell it."""
+"""The connectors that a worker runs, and the tasks that it accepts from the config topic."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_another_modules_name_for_a_class_is_no_way_round() -> None:
         plugins.connector(f"{__name__}:FileStreamSourceConnector")
 
 
-def test_names_that_exclude_nobody_are_reported(caplog: pytest.LogCaptureFixture) -> None:
+def test_names_that_exclude_no_connector_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     with_lists(denied="FileStreamSnik,FileStreamSink,Fail*").warn_of_plugins()
     assert [record.getMessage() for record in caplog.records] == [
         "connectors.denylist: no connector is known as FileStreamSnik"

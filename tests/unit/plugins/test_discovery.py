@@ -298,10 +298,10 @@ def test_short_names_of_transformations(plugins: Plugins) -> None:
 
 @pytest.mark.parametrize("plugin", [each for each in BUILT_IN if each.kind in LISTED], ids=lambda plugin: plugin.target)
 def test_built_in_plugins_have_kafkas_version_where_they_stand_for_kafkas_own(plugin: KnownPlugin) -> None:
-    """The one that is listed, and the one that the class tells, which statuses show."""
+    """The one that is listed, and the one that the class returns, which statuses show."""
     module, _, name = plugin.target.partition(":")
-    told = str(getattr(importlib.import_module(module), name)().version())
-    assert told == plugin.version == (KAFKA_VERSION if "org.apache.kafka" in plugin.class_name else __version__)
+    message = str(getattr(importlib.import_module(module), name)().version())
+    assert message == plugin.version == (KAFKA_VERSION if "org.apache.kafka" in plugin.class_name else __version__)
 
 
 def test_tasks_have_the_versions_of_their_connectors() -> None:

@@ -49,11 +49,11 @@ def test_all_are_called_and_broken_ones_are_reported(plugins: Plugins, caplog: p
         register_plugins(session)
     assert session == ["first", "second"]
     # Other tests of this process may have added plugins of their own.
-    told = [text for record in caplog.records if "brings" in (text := record.getMessage()) or "not_there" in text]
-    assert len(told) == 4
-    assert "Plugin fails (brings:fails) registers nothing: ValueError('needs a licence')" in told
+    reported = [text for record in caplog.records if "brings" in (text := record.getMessage()) or "not_there" in text]
+    assert len(reported) == 4
+    assert "Plugin fails (brings:fails) registers nothing: ValueError('needs a licence')" in reported
     assert any(
-        text.startswith("Plugin missing (not_there:register) registers nothing: ModuleNotFound") for text in told
+        text.startswith("Plugin missing (not_there:register) registers nothing: ModuleNotFound") for text in reported
     )
 
 

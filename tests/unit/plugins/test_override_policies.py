@@ -128,9 +128,9 @@ def test_tokens_come_from_where_the_worker_lists(client: str, chosen: str, name:
     for more, allowed_here in (({}, False), (LISTED, listed)):
         properties = {**WORKER, **more, **allowlist, "connector.client.config.override.policy": chosen}
         judged = override_values(override_policy(DistributedConfig(properties), Plugins()), config, None, True)
-        told = {(value.name, message) for value in judged for message in value.error_messages}
+        reported = {(value.name, message) for value in judged for message in value.error_messages}
         reason = f"Clients may only be led to what the worker's org.apache.kafka.sasl.oauthbearer.allowed.{kind} lists."
-        assert ((f"{client}.override.{name}", reason) not in told) == allowed_here
+        assert ((f"{client}.override.{name}", reason) not in reported) == allowed_here
 
 
 @pytest.mark.parametrize("prefix", ["", "producer.", "consumer."])

@@ -247,8 +247,8 @@ def test_a_wrong_method_is_answered_with_the_right_ones(
     for answer in (client.request(method, path), client.request(method, path, headers={"Accept": "text/plain"})):
         assert_error(answer, 405, "")
         assert answer.headers["allow"] == allowed
-    told = client.options(path)
-    assert (told.status_code, told.headers["allow"], told.content) == (200, allowed, b"")
+    reported = client.options(path)
+    assert (reported.status_code, reported.headers["allow"], reported.content) == (200, allowed, b"")
 
 
 def test_options_of_no_path_are_not_found(client: httpx2.Client) -> None:

@@ -69,7 +69,7 @@ def test_who_has_user_and_password_may(api: Any, headers: dict[str, str]) -> Non
     ],
     ids=repr,
 )
-def test_nobody_else_may(api: Any, headers: dict[str, str]) -> None:
+def test_no_other_may(api: Any, headers: dict[str, str]) -> None:
     answer = httpx2.get(f"{api.url}/connectors", headers=headers)
     assert answer.status_code == 401
     assert answer.json() == {"error_code": 401, "message": "User cannot access the resource."}
@@ -173,7 +173,7 @@ def configured(properties: dict[str, str]) -> ConfigError:
         ("anna=\\uzzzz\n", "malformed"),
     ],
 )
-def test_a_file_without_users_opens_the_api_to_nobody(tmp_path: Path, content: str | None, reason: str) -> None:
+def test_a_file_without_users_opens_the_api_to_no_user(tmp_path: Path, content: str | None, reason: str) -> None:
     """Where Java lets everybody pass."""
     path = tmp_path / "users.properties"
     if content is not None:

@@ -54,14 +54,14 @@ def test_versions_without_a_suite_are_off_as_in_java() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "expected"),
     [
         ([OLD, NEW[0]], "cannot leave out single suites of TLS 1.3: name all of TLS_AES_128"),
         (["TLS_RSA_WITH_ROT13"], "OpenSSL has no suite 'TLS_RSA_WITH_ROT13'"),
     ],
 )
-def test_what_cannot_be_done_is_refused(names: list[str], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_what_cannot_be_done_is_refused(names: list[str], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
         restricted(*names)
 
 

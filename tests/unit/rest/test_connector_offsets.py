@@ -39,12 +39,12 @@ def test_who_asks_for_json_gets_kafkas_message(client: httpx2.Client, accept: st
 
 def test_a_dry_run_shows_the_difference(client: httpx2.Client, herder: Any) -> None:
     change = {"partition": {"filename": "f"}, "before": {"position": 3}, "after": None}
-    told = {"message": "The offsets are others now", "changes": [change]}
+    expected = {"message": "The offsets are others now", "changes": [change]}
     answer = client.patch("/connectors/c/offsets?dryRun=true", json=OFFSETS, headers=ANY)
-    assert (answer.status_code, answer.json()) == (200, told)
+    assert (answer.status_code, answer.json()) == (200, expected)
     assert herder.asked[1].dry_run
     answer = client.delete("/connectors/c/offsets?dryRun=true", headers=ANY)
-    assert (answer.status_code, answer.json()) == (200, told)
+    assert (answer.status_code, answer.json()) == (200, expected)
     assert herder.asked == ("c", OffsetsChange(None, dry_run=True))
 
 

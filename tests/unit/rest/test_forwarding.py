@@ -227,12 +227,12 @@ def test_the_url_of_a_forwarded_request(path: str, query: str, url: str) -> None
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "tasks"), ("PUT", "fence")])
 class TestWhoMayAsk:
-    def test_nobody_who_does_not_sign(self, method: str, path: str, leader: Worker) -> None:
+    def test_no_request_without_a_signature(self, method: str, path: str, leader: Worker) -> None:
         for name in ("c", "none"):
             answer = leader.http.request(method, f"/connectors/{name}/{path}", content=b"not even JSON", headers=JSON)
             assert_error(answer, 400, "has to be signed")
 
-    def test_nobody_who_signs_wrongly(self, method: str, path: str, leader: Worker) -> None:
+    def test_no_request_with_a_wrong_signature(self, method: str, path: str, leader: Worker) -> None:
         good = leader.signed(method, f"/connectors/none/{path}", b"[]")
         assert_error(good, 404, "Connector none not found")
         headers = {name: good.request.headers[name] for name in HEADERS} | JSON
@@ -247,7 +247,7 @@ class TestWhoMayAsk:
         assert_error(answer, 503, "has not read a session key")
         assert answer.headers["retry-after"] == "1"
 
-    def test_anybody_where_a_worker_cannot_sign(self, method: str, path: str, leader: Worker) -> None:
+    def test_any_request_where_a_worker_cannot_sign(self, method: str, path: str, leader: Worker) -> None:
         leader.cluster.sign = False
         assert leader.http.request(method, f"/connectors/c/{path}", content=b"[]", headers=JSON).status_code == 204
 
@@ -293,16 +293,16 @@ def test_a_follower_asks_for_a_round_of_fencing(name: str, leader: Worker) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "told"),
+    ("name", "key", "expected"),
     [
         ("none", KEY, "answered 404 to PUT /connectors/none/fence: Connector none not found"),
         ("slow", KEY, "answered 503 .* timed out after 0.3 s"),
         ("c", None, "answered 400 .* has to be signed"),
     ],
 )
-def test_a_round_that_may_be_asked_for_again(name: str, key: SessionKey | None, told: str, leader: Worker) -> None:
+def test_a_round_that_may_be_asked_for_again(name: str, key: SessionKey | None, expected: str, leader: Worker) -> None:
     assert SHA256 is not None
-    with pytest.raises(RetriableError, match=told):
+    with pytest.raises(RetriableError, match=expected):
         LeaderClient(RestClient(), SHA256).fence_zombies(leader.url, name, key)
 
 

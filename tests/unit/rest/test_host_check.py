@@ -78,7 +78,7 @@ def test_private_names_are_known_where_others_than_this_machine_are_listened_to(
 
 
 @pytest.mark.parametrize(("name", "private"), [("a", True), ("a.b.internal", True), ("a.svc.example", False)])
-def test_private_is_what_nobody_can_register(name: str, private: bool) -> None:
+def test_private_is_what_cannot_be_registered(name: str, private: bool) -> None:
     assert is_private(name) is private
 
 

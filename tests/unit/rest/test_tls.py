@@ -109,10 +109,10 @@ def test_an_encrypted_key(serve_api: Serve, certificates: Any, tmp_path: Path) -
     good = {**HTTPS, **location(str(path)), "listeners.https.ssl.key.password": "s3cret"}
     assert asked(serve_api(good).url, trusting(certificates))["scheme"] == "https"
     for password in ("wrong", ""):
-        told = (
+        expected = (
             r"listeners\.https\.ssl\.key\.password: it is (not the password of|needed for) the key of .*encrypted\.pem$"
         )
-        with pytest.raises(ConfigError, match=told) as raised:
+        with pytest.raises(ConfigError, match=expected) as raised:
             serve_api({**good, "listeners.https.ssl.key.password": password})
         assert "s3cret" not in str(raised.value)
 
@@ -161,7 +161,7 @@ def test_only_the_suites_that_are_named(serve_api: Serve, certificates: Any, nam
         asked(url, context)
 
 
-def test_who_speaks_no_tls_disturbs_nobody(serve_api: Serve, certificates: Any) -> None:
+def test_who_speaks_no_tls_disturbs_no_other(serve_api: Serve, certificates: Any) -> None:
     url = serve_api({**HTTPS, **location(certificates.worker)}).url
     parts = urlsplit(url)
     with socket.create_connection((parts.hostname, parts.port), timeout=5) as silent:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What probes without a password are told."""
+"""The answers to probes without a password."""
 
 from __future__ import annotations
 

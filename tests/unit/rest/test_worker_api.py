@@ -54,7 +54,7 @@ def test_admin_alone_is_served_at_listeners_of_its_own(serve_api: Serve) -> None
         assert_error(httpx2.get(f"{admin}/{path}"), 404, "HTTP 404 Not Found")
 
 
-# ---- workers whose connectors nobody may change
+# ---- workers whose connectors no request may change
 
 
 @pytest.mark.parametrize("internal", [True, False])
@@ -229,7 +229,7 @@ def test_who_asks_first_whether_to_send_too_much_need_not(limited: str) -> None:
     assert (status, said["error_code"]) == (413, 413)
 
 
-def test_a_body_that_does_not_come_keeps_nobody_waiting(limited: str) -> None:
+def test_a_body_that_does_not_come_keeps_no_other_waiting(limited: str) -> None:
     status, said = sent(limited, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf")
     assert (status, said["message"]) == (408, "The body of the request has not come within 0.3 s")
 

@@ -39,7 +39,7 @@ CLOSED = "closed"
 
 
 class Engine:
-    """A SparkEngine whose jobs run until the test ends them, or somebody cancels them."""
+    """A SparkEngine whose jobs run until the test ends them, or they are cancelled."""
 
     def __init__(self) -> None:
         self.jobs = 0

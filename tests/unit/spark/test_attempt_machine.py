@@ -143,7 +143,7 @@ def test_a_lost_process_is_followed_by_the_next_attempt(golden: Golden) -> None:
     s = Stage()
     first = s.running()
     s.lose(first)
-    s.say("the first loss costs no time; before its GO the follower is not even told its task")
+    s.say("the first loss costs no time; before its GO the follower does not even get its task")
     second = s.attach()
     s.wait_over()
     s.happen(Confirmed(second, None))
@@ -236,7 +236,7 @@ def test_taken_away(golden: Golden) -> None:
     golden(s)
 
 
-def test_the_worker_cannot_tell(golden: Golden) -> None:
+def test_the_worker_cannot_find_out(golden: Golden) -> None:
     s = Stage()
     first = s.running()
     away = Ended(Outcome.TAINTED, "the config topic is away")
@@ -474,7 +474,7 @@ class World:
         match action:
             case SubmitJob():
                 assert not self._job and not self._stopped, "one job at a time, none after a stop"
-                assert self._nobody_lives(), "no job while an attempt lives"
+                assert self._no_attempt_lives(), "no job while an attempt lives"
                 assert self._wait is None and (self._jobs == 0 or not self._to_wait), "no job without a wait"
                 self._job, self._jobs, self._outcome, self._to_wait = True, self._jobs + 1, None, False
             case SendStart(process, paused):
@@ -486,7 +486,7 @@ class World:
             case Dismiss(process):
                 self._waiting.remove(process)  # once, and none that was sent its task
             case Notify(event):
-                assert self._nobody_lives(), "only an attempt's own thread notifies while it lives"
+                assert self._no_attempt_lives(), "only an attempt's own thread notifies while it lives"
                 assert not self._failed, "only the end follows a failure"
                 self._failed = isinstance(event, Failed)
                 if isinstance(event, Restarting):
@@ -507,12 +507,12 @@ class World:
                 assert process == self._served
                 self._asked.remove(process)
             case Finish():
-                assert self._nobody_lives() and not self._job, "no process is left"
+                assert self._no_attempt_lives() and not self._job, "no process is left"
                 self._finished = True
 
     def _check_served(self, process: int, before: Sequence[AttemptAction]) -> None:
         """Invariant 4."""
-        assert self._nobody_lives(), "one attempt at a time"
+        assert self._no_attempt_lives(), "one attempt at a time"
         assert self._job, "none after its job is over"
         assert not self._stopped and self._outcome is None, "none that is not wanted"
         assert not self._to_wait, "none at once after one that was lost"
@@ -528,7 +528,7 @@ class World:
 
     def _check_asked(self, process: int, question: int | None) -> None:
         if question is None:
-            assert self._nobody_lives(), "its answer is of no use before the former attempt has ended"
+            assert self._no_attempt_lives(), "its answer is of no use before the former attempt has ended"
             # The number of an attempt that is refused is taken, too.
             self._attempts += self._attempts == 0
         assert question is None or process == self._served
@@ -539,13 +539,13 @@ class World:
         if self._served is not None:
             assert self._paused_there == self.state.paused
             assert self.state.alive is not None and self.state.alive.process == self._served
-        assert self.state.without_process <= (self._job and self._nobody_lives() and not self._stopped)
-        if self._stopped and self._nobody_lives():
-            assert not self._waiting, "nobody waits for a task that is to stop"
-        if self._begun and self._stopped and not self._job and self._nobody_lives():
+        assert self.state.without_process <= (self._job and self._no_attempt_lives() and not self._stopped)
+        if self._stopped and self._no_attempt_lives():
+            assert not self._waiting, "no event waits for a task that is to stop"
+        if self._begun and self._stopped and not self._job and self._no_attempt_lives():
             assert self._finished, "a task that is to stop ends with its last process"
 
-    def _nobody_lives(self) -> bool:
+    def _no_attempt_lives(self) -> bool:
         return self._served is None and self._settling is None
 
     def end(self) -> None:

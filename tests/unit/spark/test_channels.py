@@ -91,7 +91,7 @@ def test_confirming(pipe: Any) -> None:
     requests = answering(there, True, False, unknown, Refusal("no ACL", for_good=True))
     assert link.ask(ConfirmStart()) is True
     assert link.ask(ConfirmStart()) is False
-    with pytest.raises(RetriableKafkaError, match=r"^the worker could not tell whether the task may start: the "):
+    with pytest.raises(RetriableKafkaError, match=r"^the worker could not find out whether the task may start: the "):
         link.ask(ConfirmStart())
     with pytest.raises(ConfigError, match=r"^no ACL$"):
         link.ask(ConfirmStart())
@@ -174,7 +174,7 @@ def test_the_worker_hears_of_each_topic_once_until_it_was_made_to_forget_them(pi
     there.send(Command.FORGET_TOPICS)
     there.send(Command.PAUSE)  # taken in after the former
     wait_for(lambda: link.control.paused, 5)
-    assert not there.poll(0.05), "nothing is told before the next record"
+    assert not there.poll(0.05), "nothing is reported before the next record"
     link.send(TopicsUsed(["b"]))
     link.send(TopicsUsed(["b"]))
     link.send(Running())

@@ -41,7 +41,7 @@ class Engine:
         self.cancelled.append(group)
 
 
-def told(engine: Engine, **settings: str) -> ConfigError | None:
+def reported(engine: Engine, **settings: str) -> ConfigError | None:
     return analyse(engine, FrameJob(f"{__name__}:check", settings))  # type: ignore[arg-type]
 
 
@@ -51,23 +51,23 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_neither_a_good_query_nor_a_passing_error_is_reported() -> None:
-    assert told(Engine()) is None
+    assert reported(Engine()) is None
     _raise.append(RetriableError("away"))
-    assert told(Engine()) is None
+    assert reported(Engine()) is None
     assert not _raise
 
 
 def test_an_error_keeps_its_property() -> None:
     _raise.append(error := ConfigError.invalid("table", "t", "is not there"))
-    assert told(Engine()) is error
+    assert reported(Engine()) is error
     _raise.append(DataError("not so"))
-    found = told(Engine())
+    found = reported(Engine())
     assert (str(found), found and found.name) == ("not so", None)
 
 
 def test_while_spark_starts_nothing_is_asked() -> None:
     _raise.append(ConfigError("never raised"))
-    assert told(Engine(up=False)) is None
+    assert reported(Engine(up=False)) is None
     assert _raise.pop()
 
 
@@ -75,7 +75,7 @@ def test_what_takes_long_is_cancelled_and_not_reported(monkeypatch: pytest.Monke
     monkeypatch.setattr(connector_jobs, "_TIMEOUT_S", 0.05)
     engine = Engine()
     try:
-        assert told(engine, hang="yes") is None
+        assert reported(engine, hang="yes") is None
     finally:
         _hang.set()
     assert engine.cancelled == engine.groups != []

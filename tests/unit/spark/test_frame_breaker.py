@@ -114,7 +114,7 @@ def test_deaths_are_forgotten(breaker: FrameBreaker, clock: Clock) -> None:
     for number in range(3):
         die(breaker, f"later-{number}", "a")
     clock.now += 10_000
-    assert refused(breaker, "a") == [], "nobody asked in time: it would have been refused then"
+    assert refused(breaker, "a") == [], "no request came in time: it would have been refused then"
 
 
 def test_a_refused_connector_stays_refused_until_it_is_launched_again(breaker: FrameBreaker, clock: Clock) -> None:
@@ -160,7 +160,7 @@ def test_those_under_watch_run_one_after_the_other_and_others_as_they_like(clock
     thread.join(10)
 
 
-def test_nobody_waits_for_ever_nor_when_it_is_not_wanted_any_more(breaker: FrameBreaker) -> None:
+def test_no_job_waits_without_end_nor_when_it_is_not_wanted_any_more(breaker: FrameBreaker) -> None:
     die(breaker, "jvm", "a", "b")
     with breaker.running("a", "next"), breaker.running("b", "next"):
         pass

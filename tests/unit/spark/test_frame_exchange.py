@@ -183,7 +183,7 @@ def test_a_stream_that_broke_in_the_middle_has_to_begin_again(exchange: FrameExc
         next(batches)
 
 
-def test_a_stream_whose_next_partition_nobody_brings_has_to_begin_again(
+def test_a_stream_without_its_next_partition_has_to_begin_again(
     exchange: FrameExchange, streamed: FrameResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that come after it have all the cores."""
@@ -199,7 +199,7 @@ def test_a_stream_whose_next_partition_nobody_brings_has_to_begin_again(
         next(batches)
 
 
-def test_nobody_without_the_key_gets_in(exchange: FrameExchange, result: FrameResult) -> None:
+def test_no_client_without_the_key_gets_in(exchange: FrameExchange, result: FrameResult) -> None:
     from dataclasses import replace
     from multiprocessing import AuthenticationError
 

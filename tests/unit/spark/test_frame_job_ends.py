@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A frame job that outlives the process that asked for it: nobody goes on before it has come to its end."""
+"""A frame job that outlives the process that asked for it: no task goes on before it has ended."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_jvm_that_lives_is_asked() -> None:
 
 def test_a_dead_jvm_raises_nothing() -> None:
     assert first_line(JavaError(dead)) == NOT_ASKED
-    assert text_of(JavaError(dead, "it was told before")) == "it was told before"
+    assert text_of(JavaError(dead, "it was reported before")) == "it was reported before"
 
 
 def test_a_jvm_that_stands_still_blocks_no_request() -> None:

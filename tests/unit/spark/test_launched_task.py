@@ -50,7 +50,7 @@ FAILED, TAINTED = Ended(Outcome.FAILED, "the trace"), Ended(Outcome.TAINTED, "wh
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is waited for for long."""
+    """No process is waited for for long."""
     monkeypatch.setattr(launched_task, "_EXIT_TIMEOUT_S", 0.05)
     monkeypatch.setattr(launched_task, "_BACKOFF", ExponentialBackoff(0.01, 30.0))
 
@@ -238,7 +238,7 @@ def test_attempts_that_attach_together_follow_each_other(launch: Any) -> None:
 
 @pytest.mark.parametrize("refused", [0, 1])
 def test_a_task_that_was_taken_away(launch: Any, refused: int) -> None:
-    """An attempt that follows another one is not even told its task."""
+    """An attempt that follows another one does not even get its task."""
     launch.listener.may_start = lambda: launch.listener.asked <= refused
     task = launch.start()
     process = launch.process()
@@ -269,13 +269,13 @@ def test_not_knowing_is_no_permission(launch: Any, impatient: None, error: Excep
     process.take()
     process.say(Asked(5, ConfirmStart()))
     assert process.take() == Answered(5, refusal=Refusal(str(error)))
-    process.end(Ended(Outcome.TAINTED, "the worker could not tell"))
+    process.end(Ended(Outcome.TAINTED, "the worker could not find out"))
     launch.engine.end_job()
     launch.engine.await_job(2)
     follower = launch.process()
     assert follower.take() is Command.STOP
     launch.engine.end_job()
-    launch.wait_for(("attempt", 0), ("restarting", "the worker could not tell"), ("restarting", str(error)))
+    launch.wait_for(("attempt", 0), ("restarting", "the worker could not find out"), ("restarting", str(error)))
     launch.listener.may_start = lambda: True
     launch.engine.await_job(3)
     assert isinstance(launch.process().take(), Start)
@@ -455,15 +455,15 @@ def test_a_process_that_always_dies_is_started_ever_more_seldom(launch: Any, mon
 
 
 @pytest.mark.parametrize(
-    "told", [OffsetsCommitted([({}, {})]), Metrics({"offset-commit-completion-total": 1.0})], ids=["source", "sink"]
+    "event", [OffsetsCommitted([({}, {})]), Metrics({"offset-commit-completion-total": 1.0})], ids=["source", "sink"]
 )
-def test_a_commit_ends_the_backing_off(launch: Any, monkeypatch: pytest.MonkeyPatch, told: object) -> None:
+def test_a_commit_ends_the_backing_off(launch: Any, monkeypatch: pytest.MonkeyPatch, event: object) -> None:
     monkeypatch.setattr(launched_task, "_BACKOFF", ExponentialBackoff(20.0, 30.0))
     launch.start()
     for _ in range(3):
         process = launch.process()
         assert isinstance(process.take(), Start)
-        process.say(told)
+        process.say(event)
         process.end()
         wait_for(lambda: launch.task._state.attempt is None, 10)
 

@@ -24,8 +24,8 @@ def test_a_master_is_there_if_one_of_its_addresses_answers() -> None:
         assert unreachable(f"spark://127.0.0.1:1,127.0.0.1:{port}") is None
         assert unreachable(f"k8s://https://127.0.0.1:{port}/path") is None
         assert unreachable(f"k8s://127.0.0.1:{port}") is None
-    assert unreachable("spark://127.0.0.1:1") == "nobody answers at 127.0.0.1:1: Connection refused"
-    assert unreachable("k8s://https://127.0.0.1:1") == "nobody answers at 127.0.0.1:1: Connection refused"
+    assert unreachable("spark://127.0.0.1:1") == "no answer at 127.0.0.1:1: Connection refused"
+    assert unreachable("k8s://https://127.0.0.1:1") == "no answer at 127.0.0.1:1: Connection refused"
 
 
 @pytest.mark.parametrize("master", ["yarn", "local[2]", "spark://nonsense", "mesos://h:5050"])

@@ -55,8 +55,8 @@ def test_who_knows_the_key_is_let_in_and_can_talk(ends: Ends) -> None:
     there = beside(prove_as_listener, listener, KEY)
     prove_as_caller(caller, KEY)
     assert there() is None
-    caller.send("the next message is nobody's but theirs")
-    assert listener.recv() == "the next message is nobody's but theirs"
+    caller.send("the next message is only theirs")
+    assert listener.recv() == "the next message is only theirs"
 
 
 def test_each_side_refuses_another_key(ends: Ends) -> None:
@@ -67,7 +67,7 @@ def test_each_side_refuses_another_key(ends: Ends) -> None:
     assert isinstance(there(), AuthenticationError)
 
 
-def test_a_listener_that_lets_anybody_in_is_found_out(ends: Ends) -> None:
+def test_a_listener_that_lets_any_client_in_is_found_out(ends: Ends) -> None:
     caller, listener = ends
     there = beside(prove_as_caller, caller, KEY)
     listener.send_bytes(b"c" * 32)
@@ -78,7 +78,7 @@ def test_a_listener_that_lets_anybody_in_is_found_out(ends: Ends) -> None:
     assert isinstance(there(), AuthenticationError)
 
 
-def test_the_proof_is_sha256_of_a_role_and_serves_nobody_else(ends: Ends) -> None:
+def test_the_proof_is_sha256_of_a_role_and_serves_no_other_role(ends: Ends) -> None:
     """A caller's proof is worth nothing as a listener's: what one gives away cannot be sent back to it."""
     caller, listener = ends
     there = beside(prove_as_caller, caller, KEY)

@@ -205,7 +205,7 @@ def test_a_process_that_is_killed_leaves_no_job(
     spark = Spark(socket_directory, hanging)
     with spark.engine.offered(soon(60)) as offer:
         frames = connected(offer)
-        threading.Thread(target=lambda: run_for_nobody(frames), daemon=True).start()
+        threading.Thread(target=lambda: run_without_a_caller(frames), daemon=True).start()
         assert hanging.begun.wait(30)
     wait_for(lambda: hanging.killed, 10, "the end of the JVM")
 
@@ -218,6 +218,6 @@ def test_a_worker_that_stops_starts_no_spark(socket_directory: Path) -> None:
     assert not spark.made
 
 
-def run_for_nobody(frames: Any) -> None:
+def run_without_a_caller(frames: Any) -> None:
     with suppress(RetriableError):
         frames.run(JOB)

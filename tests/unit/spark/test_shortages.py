@@ -33,8 +33,8 @@ PLACES = [Path("/a/full"), Path("/b/roomy"), Path("/c/none")]
 
 @pytest.mark.parametrize("text", ["[Errno 28] No space left on device", "[Errno 122] Disk quota exceeded"])
 def test_the_place_is_named(disks: None, text: str) -> None:
-    told = with_remedy(text, PLACES)
-    assert told == f"{text}: no space is left in /a/full, which has the worker's temporary files; free some"
+    reported = with_remedy(text, PLACES)
+    assert reported == f"{text}: no space is left in /a/full, which has the worker's temporary files; free some"
 
 
 def test_nothing_is_said_of_what_is_not_so(disks: None) -> None:
@@ -67,9 +67,9 @@ def test_a_codec_that_has_no_native_code_here_is_done_without(disks: None) -> No
     assert len(jvm.asked) == 2
 
 
-@pytest.mark.parametrize(("limit", "told"), [(64, True), (1024, False), (resource.RLIM_INFINITY, False)])
-def test_too_few_files(monkeypatch: pytest.MonkeyPatch, limit: int, told: bool) -> None:
+@pytest.mark.parametrize(("limit", "expected"), [(64, True), (1024, False), (resource.RLIM_INFINITY, False)])
+def test_too_few_files(monkeypatch: pytest.MonkeyPatch, limit: int, expected: bool) -> None:
     monkeypatch.setattr(error_texts.resource, "getrlimit", lambda which: (limit, limit))
     text = with_limit("Error: A JNI error has occurred")
     assert text.startswith("Error: A JNI error has occurred")
-    assert (f"may have {limit} files open (ulimit -n)" in text and "prlimit --pid" in text) is told
+    assert (f"may have {limit} files open (ulimit -n)" in text and "prlimit --pid" in text) is expected

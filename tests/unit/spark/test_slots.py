@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of tasks that wait for cores, to whom, and how often."""
+"""The reports about tasks that wait for cores: which tasks get them, and how often."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Task:
     def __init__(self, key: str) -> None:
         self.key = key
         self.without_process = True
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def report_waiting(self, reason: str) -> None:
-        self.told.append(reason.partition(":")[0])
+        self.reported.append(reason.partition(":")[0])
 
 
 class Cluster:
@@ -48,8 +48,8 @@ class Cluster:
         for self.now in moments:
             self._watch.check_tasks()
 
-    def told(self) -> list[list[str]]:
-        return [task.told for task in self.tasks]
+    def reported(self) -> list[list[str]]:
+        return [task.reported for task in self.tasks]
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_what_can_be_done_about_it() -> None:
 def test_it_is_reported_after_a_moment_and_then_only_when_it_changes() -> None:
     cluster = Cluster("a", "b")
     cluster.look(0, 1, 2)
-    assert cluster.told() == [[], []]
+    assert cluster.reported() == [[], []]
     cluster.look(3, 4, 5)
-    assert cluster.told() == [["2 tasks wait for 2 more cores"]] * 2
+    assert cluster.reported() == [["2 tasks wait for 2 more cores"]] * 2
     cluster.tasks[0].without_process = False
     cluster.look(6)
-    assert cluster.told()[1] == ["2 tasks wait for 2 more cores"], "too soon for a change"
+    assert cluster.reported()[1] == ["2 tasks wait for 2 more cores"], "too soon for a change"
     cluster.look(13)
-    assert cluster.told() == [
+    assert cluster.reported() == [
         ["2 tasks wait for 2 more cores"],
         ["2 tasks wait for 2 more cores", "1 task waits for 1 more core"],
     ]
@@ -102,9 +102,9 @@ def test_a_task_that_waits_again_is_reported_again() -> None:
     cluster.look(4)
     cluster.tasks[0].without_process = True
     cluster.look(5, 6)
-    assert len(cluster.tasks[0].told) == 1
+    assert len(cluster.tasks[0].reported) == 1
     cluster.look(8)
-    assert len(cluster.tasks[0].told) == 2
+    assert len(cluster.tasks[0].reported) == 2
 
 
 def test_spark_is_not_asked_about_tasks_that_run() -> None:
@@ -118,7 +118,7 @@ def test_nothing_is_reported_while_spark_is_away() -> None:
     cluster = Cluster("a")
     cluster.has = None
     cluster.look(0, 3, 20)
-    assert cluster.told() == [[]]
+    assert cluster.reported() == [[]]
     assert cluster.renewed == 0
 
 

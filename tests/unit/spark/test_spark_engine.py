@@ -35,14 +35,14 @@ def test_spark_is_started_once_however_often_that_is_asked_for(tmp_path: Path, m
 
 
 def test_a_cluster_that_lets_one_wait_for_long_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    never, told = threading.Event(), list[str]()
+    never, reported = threading.Event(), list[str]()
     monkeypatch.setattr(spark_engine, "_SLOW_S", 0.3)
     monkeypatch.setattr(spark_engine, "SparkProcess", lambda *_: SimpleNamespace(kill=never.set))
     monkeypatch.setattr(spark_engine, "SparkJvm", lambda *_: never.wait(20) and 1 / 0)
     engine = SparkEngine(settings({"spark.master": "yarn"}, tmp_path), tmp_path, Endpoint("", b""))
     engine.start()
-    engine.run_task_job("c-0-0", "c-0", lambda: bool(told), told.append)
-    assert told[0].startswith("Spark has not come up with spark.master=yarn for ")
+    engine.run_task_job("c-0-0", "c-0", lambda: bool(reported), reported.append)
+    assert reported[0].startswith("Spark has not come up with spark.master=yarn for ")
     engine.stop()
     assert never.is_set()
 
@@ -77,7 +77,7 @@ def test_spark_restarts_only_if_a_reachable_master_does_not_know_the_application
     engine = SparkEngine(settings({"spark.master": "yarn"}, tmp_path), tmp_path, Endpoint("", b""))
     engine.start()
     wait_for(engine.current, 5, "the session")
-    monkeypatch.setattr(spark_engine, "unreachable", lambda master: None if there else "nobody answers")
+    monkeypatch.setattr(spark_engine, "unreachable", lambda master: None if there else "no answer")
     engine.restart_if_forgotten()
     assert session.ended[:2] == ended
     monkeypatch.setattr(spark_engine, "unreachable", lambda master: None)
@@ -108,7 +108,7 @@ def test_a_start_that_fails_is_reported_and_followed_by_another(
         return start
 
     engine = started(tmp_path, monkeypatch, jvm)
-    trouble = wait_for(engine.trouble, 5, "a failure that is told")
+    trouble = wait_for(engine.trouble, 5, "a failure that is reported")
     assert trouble.startswith("Spark could not be started with spark.master=yarn: no luck; it is started again ")
     wait_for(engine.current, 10, "the second start")
     assert engine.trouble() is None

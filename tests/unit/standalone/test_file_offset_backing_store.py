@@ -263,7 +263,7 @@ def numbers(path: Path) -> set[int]:
 def test_killed_in_the_middle_of_a_write(path: Path, opened: Open, die_in: str, at: int, kept: int) -> None:
     assert killed_writer(path, die_in, at) == 3
     assert numbers(path) == {kept}
-    # What the crash left beside it is in nobody's way.
+    # What the crash left beside it does no harm.
     store = opened()
     assert {offset["n"] for offset in store.offsets_of("c").result(WAIT).values()} == {kept}
     write(store, more=1)

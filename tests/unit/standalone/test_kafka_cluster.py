@@ -35,7 +35,7 @@ def cluster(*answers: Any) -> tuple[KafkaCluster, list[BaseException]]:
 
 
 def test_brokers_are_waited_for() -> None:
-    away = RetriableError("nobody there")
+    away = RetriableError("no answer")
     found, failures = cluster(away, away, away, "the-id")
     wait_for(lambda: found.id() == "the-id", 5)
     assert found.trouble() is None
@@ -43,8 +43,8 @@ def test_brokers_are_waited_for() -> None:
 
 
 def test_trouble_is_named_until_it_stops() -> None:
-    found, failures = cluster(RetriableError("nobody there"))
-    wait_for(lambda: found.trouble() == "nobody there", 5)
+    found, failures = cluster(RetriableError("no answer"))
+    wait_for(lambda: found.trouble() == "no answer", 5)
     assert found.id() is None
     found.stop()
     assert failures == []

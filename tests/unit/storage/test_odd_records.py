@@ -59,8 +59,8 @@ def test_the_status_topic(records: list[tuple[bytes | None, bytes | None]]) -> N
     for status in (ConnectorStatus("good", State.RUNNING, "w", 1), TaskStatus(task, State.RUNNING, "w", 1)):
         log.apply(*status_records.encode(status))
     assert log.connectors["good"].state is log.tasks["good"][0].state is State.RUNNING
-    for told in (*log.connectors.values(), *(status for tasks in log.tasks.values() for status in tasks.values())):
-        status_records.encode(told)
+    for expected in (*log.connectors.values(), *(status for tasks in log.tasks.values() for status in tasks.values())):
+        status_records.encode(expected)
 
 
 @settings(max_examples=examples(100), deadline=None)

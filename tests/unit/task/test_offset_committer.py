@@ -95,7 +95,7 @@ def test_a_worker_without_a_topic_is_asked_until_it_has_written(
     def delivered(*records: Any) -> None:
         committer.send(SourceBatch([], offsets_of_records("c", records), 0, list(records)))
 
-    assert not committer.commit()  # there is nothing, and so nobody to be asked
+    assert not committer.commit()  # there is nothing, and so the worker is not asked
     link.refusal = RetriableError("the disk is full")
     delivered(record("a", 1), record("b", 7, partition="q"))
     assert not committer.commit()

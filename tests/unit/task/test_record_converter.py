@@ -185,7 +185,7 @@ def test_rows_are_taken_out_of_a_batch_with_all_that_is_known_of_them(converter:
     assert batch.without(set()) is batch
     assert (rest.values, rest.keys, rest.timestamps, rest.origin(0).source_offset) == ([b"2"], [None], [None], {"n": 2})
     assert (last.values, last.keys, last.timestamps, last.origin(0).source_offset) == ([b"3"], [b"c"], [9], {"n": 3})
-    assert TopicBatch("t", [b"v"], [b"k"]).origin(0).key == b"k", "nobody knows more of it"
+    assert TopicBatch("t", [b"v"], [b"k"]).origin(0).key == b"k", "no more of it is known"
 
 
 def test_what_has_no_columnar_path(plugins: Plugins, converter: RecordConverter, errors: Any) -> None:

@@ -87,7 +87,7 @@ def test_a_command_is_looked_up_where_the_task_is(make: Any) -> None:
 
 
 @pytest.mark.parametrize("exactly_once", [True, False])
-def test_a_topic_for_what_nobody_sets_aside_is_warned_of(
+def test_a_topic_for_records_that_are_not_set_aside_is_warned_of(
     exactly_once: bool, make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     spec = replace(SPEC, exactly_once=exactly_once)

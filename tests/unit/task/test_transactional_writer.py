@@ -17,7 +17,7 @@ ONE, TWO = ({key: SourceOffset({}, {}, key, b"1")} for key in (b"one", b"two"))
 
 
 class Producer:
-    """Transactions in memory; records of a ``lost`` topic never arrive, and nobody says so."""
+    """Transactions in memory; records of a ``lost`` topic never arrive, without an error."""
 
     def __init__(self) -> None:
         self.records = self

@@ -89,7 +89,7 @@ def test_a_stop_at_any_moment(link: Any, control: TaskControl) -> None:
     assert link.heard == []
 
 
-def test_paused_from_the_start_it_fences_nobody(link: Any) -> None:
+def test_paused_from_the_start_it_fences_no_producer(link: Any) -> None:
     class Control(TaskControl):
         def wait_while_paused(self, seconds: float | None = None) -> bool:
             link.heard.append("waits")

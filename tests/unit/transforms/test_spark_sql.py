@@ -43,7 +43,7 @@ def test_reference_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("properties", "told"),
+    ("properties", "expected"),
     [
         ({"query": "  "}, "query"),
         ({"table_t": "csv"}, "must be like format:csv"),
@@ -53,8 +53,8 @@ def test_reference_tables() -> None:
         ({"table_t_schema": "a INT"}, "table.t is missing"),
     ],
 )
-def test_properties_that_cannot_be(properties: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_properties_that_cannot_be(properties: dict[str, str], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
         configured(**properties)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs has values; what is stored and told has references; a change of values restarts what runs."""
+"""What runs has values; what is stored and reported has references; a change of values restarts what runs."""
 
 from __future__ import annotations
 
@@ -125,9 +125,9 @@ def test_a_connector_without_its_file_fails(
     file.unlink()
     started = worker.start_connector("c", config, TargetState.STARTED, callbacks)
     assert isinstance(started.exception(WAIT), ConfigError)
-    told = status.await_event("failure", "c")
-    assert "for configuration tasks.max: config provider file: Properties file" in told
-    assert "\n" not in told
+    reported = status.await_event("failure", "c")
+    assert "for configuration tasks.max: config provider file: Properties file" in reported
+    assert "\n" not in reported
 
 
 def test_failures_do_not_show_values(worker: Worker, status: Any, callbacks: Any, config: dict[str, str]) -> None:
@@ -321,8 +321,8 @@ def test_providers_without_limits_are_reported_once(
         "config.providers.own.class": f"{__name__}:Own",
     }
     Worker(DistributedConfig(worker_props | providers), Plugins(), launcher, offsets, status).stop(2)
-    told = [record.getMessage() for record in caplog.records if "config provider" in record.getMessage()]
-    assert told == [
+    reported = [record.getMessage() for record in caplog.records if "config provider" in record.getMessage()]
+    assert reported == [
         "Whoever creates connectors can have them read all that this worker can read, by config provider file, env. "
         "To limit that, set config.providers.file.param.allowed.paths, config.providers.env.param.allowlist.pattern"
     ]
@@ -335,7 +335,7 @@ class Own(ConfigProvider):
         return ConfigData({})
 
 
-def test_task_configs_that_are_retried_tell_the_reference(
+def test_task_configs_that_are_retried_show_the_reference(
     worker: Worker, callbacks: Any, source_config: Any, file: Path
 ) -> None:
     config = source_config(password=f"${{file:{file}:password}}", fail_in="task_configs", fail_with="retriable")

@@ -64,7 +64,7 @@ def test_starts(recorder: RunRecorder) -> None:
     recorder.on_pause("d")
     recorder.record_start(TASK)
     recorder.on_restart(TASK, "its process was lost")
-    assert recorder.startups(ConnectorTaskId) == Startups(1, 0, 0), "nobody can tell yet"
+    assert recorder.startups(ConnectorTaskId) == Startups(1, 0, 0), "it is not known yet"
     recorder.on_running(TASK)
     recorder.on_failure(TASK, "later")
     recorder.on_running(TASK)

@@ -156,14 +156,14 @@ def errors_in_lines() -> Iterator[None]:
 
 
 def ask(question: str) -> None:
-    """Ask on stderr; end the command unless the answer is yes. Raise CtlError if nobody is there to answer."""
+    """Ask on stderr; end the command unless the answer is yes. Raise CtlError if stdin gives no answer."""
     try:
         agreed = typer.confirm(question, err=True)
     except typer.Abort:  # Ctrl-C, or the end of what is no terminal
         if sys.stdin.isatty():
             raise
         typer.echo(err=True)
-        raise CtlError("Nobody is there to answer", remedy="To do it without a question: --yes") from None
+        raise CtlError("There is no answer on stdin", remedy="To do it without a question: --yes") from None
     if not agreed:
         raise typer.Abort
 

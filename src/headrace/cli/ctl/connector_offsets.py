@@ -32,7 +32,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change,
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """A connector's offsets in the form of the REST API, with what tells the effect of a change."""
+    """A connector's offsets in the form of the REST API, with what shows the effect of a change."""
 
     connector: str
     committed: list[dict[str, Any]]

@@ -185,7 +185,7 @@ def _letters(session: Session, connector: str, limit: int, **params: Any) -> Any
 
 
 def _explained(session: Session, connector: str, error: CtlError) -> CtlError:
-    """Return an error that tells a worker without dead letters from a connector that is not there."""
+    """Return an error that distinguishes a worker without dead letters from a connector that is not there."""
     if error.code is not ExitCode.NOT_FOUND or session.api.find(path("connectors", connector)) is None:
         return error
     if "HTTP 404" not in str(error):

@@ -79,10 +79,10 @@ def reason(trace: str | None) -> str:
 
     An error's class is without its package.
     """
-    return _PACKAGE.sub("", _telling_line(trace))
+    return _PACKAGE.sub("", _decisive_line(trace))
 
 
-def _telling_line(trace: str | None) -> str:
+def _decisive_line(trace: str | None) -> str:
     lines = [line.strip() for line in (trace or "").splitlines() if line.strip()]
     if not lines:
         return "no reason is known"

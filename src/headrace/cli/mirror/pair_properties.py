@@ -21,7 +21,7 @@ _OF_CONNECTORS: Final = ("tasks.max", "replication.policy")
 _DEFAULT_LISTENERS: Final = "http://:8083"
 _LOOPBACK: Final = "http://127.0.0.1:0"
 _NOWHERE: Final = "internal-rest-is-disabled.invalid"
-"""The host that other nodes are told of without internal REST; names below .invalid never exist (RFC 2606)."""
+"""The host that is advertised to other nodes without internal REST; names below .invalid never exist (RFC 2606)."""
 
 
 def worker_properties(config: MirrorConfig, pair: Pair) -> dict[str, str]:

@@ -79,7 +79,7 @@ def _request_state(api: RestApi, name: str, state: Goal) -> None:
 def roll_back(api: RestApi, begun: Sequence[Change], timeout: float, say: Say) -> Mapping[str, str]:
     """Undo changes, the last one first; return the errors of those that cannot be undone, by name.
 
-    A connector that somebody else has changed meanwhile is left as it is.
+    A connector that another user has changed meanwhile is left as it is.
     Return when the cluster shows the former configurations and states, or at the timeout (s).
     """
     errors = {}
@@ -102,7 +102,7 @@ def roll_back(api: RestApi, begun: Sequence[Change], timeout: float, say: Say) -
 def _undo(api: RestApi, change: Change) -> None:
     now, was = read_connector(api, change.name), change.current
     if now is not None and now.config not in (change.config, was and was.config):
-        raise CtlError("it was changed by somebody else meanwhile, and is left as it is")
+        raise CtlError("another user has changed it meanwhile, so it is left as it is")
     if was is None:
         if now is not None:
             api.send("DELETE", path("connectors", change.name))

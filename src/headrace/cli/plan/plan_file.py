@@ -21,7 +21,7 @@ from headrace.cli.plan.plan_view import change_data, data
 
 _FORMAT: Final = 1
 _COST: Final = 2**12
-"""scrypt's n: a configuration may have a short password, which a fast hash would let anybody find by trying."""
+"""scrypt's n: a configuration may have a short password, which a fast hash would let an attacker find."""
 
 
 @dataclass(frozen=True, slots=True)

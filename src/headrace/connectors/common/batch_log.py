@@ -185,7 +185,7 @@ class BatchLog:
         if not self._added(record):
             # The files are left to the task that takes over: it may be moving them, if it has seen the record.
             raise FencedError(
-                f"{self._where}: somebody else has written after offset {after.next - 1}, or has taken the partition "
+                f"{self._where}: another task has written after offset {after.next - 1}, or has taken the partition "
                 f"over"
             )
         self._finish(record)
@@ -218,12 +218,12 @@ class BatchLog:
         """
         latest = self._latest()
         if latest.token != token:
-            raise FencedError(f"{self._where}: somebody has taken the partition over meanwhile")
+            raise FencedError(f"{self._where}: another task has taken the partition over meanwhile")
         around, end = self._around(to, latest), _end(latest)
         start = min(around[1] + 1 if around else to, end)
         changed = _written(latest, latest.number + 1, start, end if start < end else None)
         if not self._added(changed):
-            raise FencedError(f"{self._where}: somebody has taken the partition over meanwhile")
+            raise FencedError(f"{self._where}: another task has taken the partition over meanwhile")
         self._forget_before(changed)
 
     def _successor(self, latest: Record, topic_id: str) -> Record:

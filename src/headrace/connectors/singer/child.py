@@ -233,4 +233,4 @@ class Child:
 
 
 _reap_later: Final[list[subprocess.Popen[bytes]]] = []
-"""Guards that were told to end; they are reaped when the next one is."""
+"""Guards that were asked to end; they are reaped when the next one is."""

@@ -111,11 +111,11 @@ class _DeltaTable:
                 with_spark_errors(self._settings, lambda: writer.save(self._settings[PATH]))
         except Exception as error:
             if any(condition in str(error) for condition in _OTHERS):
-                raise RetriableError(f"Somebody else has changed the table meanwhile: {error}") from error
+                raise RetriableError(f"Another writer has changed the table meanwhile: {error}") from error
             raise
 
     def fenced(self) -> FencedError:
-        return FencedError(f"{self._where}: somebody else writes this partition to the table")
+        return FencedError(f"{self._where}: another task writes this partition to the table")
 
     def _snapshot(self) -> Any:
         """Return the table's latest snapshot."""

@@ -125,7 +125,7 @@ def rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
             where = _place(settings, place)
             known = connection.rows(offsets.number, where, 1)
             if known and connection.execute(offsets.rewind, [place["to"], *where, place["token"]]) != 1:
-                raise FencedError(f"{where[2]}-{where[3]}: somebody has taken the partition over meanwhile")
+                raise FencedError(f"{where[2]}-{where[3]}: another task has taken the partition over meanwhile")
 
 
 def _commit(
@@ -137,7 +137,7 @@ def _commit(
             parameters = [batch["last"] + 1, *_place(settings, batch), batch["number"]]
             if connection.execute(offsets.advance, parameters) != 1:
                 raise FencedError(
-                    f"{batch['topic']}-{batch['partition']}: somebody else writes this partition to {merge.target}, "
+                    f"{batch['topic']}-{batch['partition']}: another task writes this partition to {merge.target}, "
                     f"or {offsets.name} was changed"
                 )
         for statement in (*(merge.create_target if create else ()), *merge.merge, merge.drop_staging):

@@ -72,7 +72,7 @@ class VerifiableSinkTask(SinkTask):
 
     def put(self, records: Collection[SinkRecord]) -> None:
         now_ms = time.time_ns() // 1_000_000
-        told = []
+        lines = []
         for record in records:
             line = {
                 "name": self._name,
@@ -86,13 +86,13 @@ class VerifiableSinkTask(SinkTask):
             # By the partition that it was consumed from, as flush gets it.
             where = TopicPartition(record.original_topic, record.original_kafka_partition or 0)
             self._unflushed[where].append(line)
-            told.append(line)
-        _tell(told)
+            lines.append(line)
+        _log_lines(lines)
 
     def flush(self, current_offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         now_ms = time.time_ns() // 1_000_000
         for where in current_offsets:
-            _tell([{**line, "time_ms": now_ms, "flushed": True} for line in self._unflushed.pop(where, ())])
+            _log_lines([{**line, "time_ms": now_ms, "flushed": True} for line in self._unflushed.pop(where, ())])
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
         for where in partitions:
@@ -102,7 +102,7 @@ class VerifiableSinkTask(SinkTask):
         pass
 
 
-def _tell(lines: Sequence[Mapping[str, Any]]) -> None:
+def _log_lines(lines: Sequence[Mapping[str, Any]]) -> None:
     for line in lines:
         log.info("%s", orjson.dumps(line, default=_shown).decode())
 

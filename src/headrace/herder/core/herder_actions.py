@@ -146,7 +146,7 @@ class ReadFailures(HerderAction):
 
 
 @dataclass(frozen=True, slots=True)
-class TellGivenUp(HerderAction):
+class ReportGivenUp(HerderAction):
     """Report that a failed connector or task is not restarted automatically any more, for ``reason``."""
 
     id: str | ConnectorTaskId
@@ -154,7 +154,7 @@ class TellGivenUp(HerderAction):
 
 
 @dataclass(frozen=True, slots=True)
-class TellRestart(HerderAction):
+class ReportRestart(HerderAction):
     """Report that a connector or task is about to be started again on request."""
 
     id: str | ConnectorTaskId

@@ -17,13 +17,13 @@ from headrace.herder.core.herder_actions import (
     FailTask,
     HerderAction,
     Later,
+    ReportRestart,
     SetConnectorTarget,
     SetTaskTarget,
     StartConnector,
     StartTask,
     StopConnector,
     StopTasks,
-    TellRestart,
     Transition,
 )
 from headrace.herder.core.herder_events import (
@@ -84,7 +84,7 @@ def reconfiguration_requested(state: HerderState, name: str) -> HerderState:
 
 
 def restart_planned(state: HerderState, event: RestartPlanned) -> HerderState:
-    """Restart the affected connectors and tasks here. Others do their part; what nobody runs will start anyway."""
+    """Restart the affected connectors and tasks here. Others are for other workers."""
     connectors = {
         name: replace(state.connectors[name], stale=True) for name in event.connectors if name in state.connectors
     }
@@ -246,7 +246,7 @@ def _start(config: ClusterConfigState, id: ConnectorTaskId, run: TaskRun) -> Sta
 
 
 def _restart_actions(state: HerderState, id: str | ConnectorTaskId) -> list[HerderAction]:
-    return [TellRestart(id)] if id in state.restarting else []
+    return [ReportRestart(id)] if id in state.restarting else []
 
 
 def _target(config: ClusterConfigState, connector: str) -> TargetState:

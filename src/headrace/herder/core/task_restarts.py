@@ -13,7 +13,7 @@ from typing import Final
 
 from headrace.config.restart_config import RESTART_POLICY, RestartRules
 from headrace.herder.core.config_writes import PutAutomaticRestart
-from headrace.herder.core.herder_actions import HerderAction, Later, ReadFailures, TellGivenUp, Transition, Write
+from headrace.herder.core.herder_actions import HerderAction, Later, ReadFailures, ReportGivenUp, Transition, Write
 from headrace.herder.core.herder_events import Failure, FailuresDue, FailureSeen, FailuresRead
 from headrace.herder.core.herder_state import FailureWatch, HerderState, Privileges, Watching
 from headrace.model.auto_restart import ON_FAILURE, AutoRestart, RestartCount
@@ -163,7 +163,7 @@ def failures_read(state: HerderState, event: FailuresRead) -> Transition:
         if answer.next_attempt_ms is not None and answer.next_attempt_ms <= now:
             count, replaced = RestartCount(answer.attempts + 1, now), state.config.restart_counts.get(id)
             state = state.with_write(PutAutomaticRestart(id, count, replaced))
-    state, actions = _tell_given_up(state, answers)
+    state, actions = _report_given_up(state, answers)
     later = [answer.next_attempt_ms for answer in answers.values() if answer.next_attempt_ms is not None]
     later += [_effect_ms(state.config, failure, now) for failure in event.failures]
     state, timer = _set_timer(state, [due for due in later if due > now], now)
@@ -175,11 +175,11 @@ def _underway(state: HerderState) -> set[str | ConnectorTaskId]:
     return {write.id for write in writes if isinstance(write, PutAutomaticRestart)}
 
 
-def _tell_given_up(state: HerderState, answers: dict[str | ConnectorTaskId, AutoRestart]) -> Transition:
+def _report_given_up(state: HerderState, answers: dict[str | ConnectorTaskId, AutoRestart]) -> Transition:
     watch = state.leadership.failures
     given_up = {id: answer.reason or "" for id, answer in answers.items() if answer.gave_up}
     state = state.with_leadership(failures=replace(watch, given_up=frozenset(given_up)))
-    return state, [TellGivenUp(id, reason) for id, reason in given_up.items() if id not in watch.given_up]
+    return state, [ReportGivenUp(id, reason) for id, reason in given_up.items() if id not in watch.given_up]
 
 
 def _set_timer(state: HerderState, later: list[int], now_ms: int) -> Transition:

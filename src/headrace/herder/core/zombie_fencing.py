@@ -44,7 +44,7 @@ def rounds_due(state: HerderState) -> list[str]:
     """Return the connectors whose newest tasks wait for a round of fencing that the leader has not begun.
 
     Workers with tasks of a connector ask for its round, the leader among them, and not before former tasks had the time
-    to commit their records. A round that fences nobody is harmless and begins at once.
+    to commit their records. A round that fences no producer is harmless and begins at once.
     """
     asked = {name for _, name in state.leadership.fencing_requests} | set(state.waits_for_fencing())
     former = {id.connector for id in state.outdated_tasks(state.config)}

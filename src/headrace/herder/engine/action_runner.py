@@ -231,12 +231,12 @@ class ActionRunner:
             self._post(planned)
 
     @perform.register
-    def _(self, action: actions.TellGivenUp) -> None:
+    def _(self, action: actions.ReportGivenUp) -> None:
         kind = "Task" if isinstance(action.id, ConnectorTaskId) else "Connector"
         log.error("%s %s is FAILED and is not restarted automatically: %s", kind, action.id, action.reason)
 
     @perform.register
-    def _(self, action: actions.TellRestart) -> None:
+    def _(self, action: actions.ReportRestart) -> None:
         self._services.statuses.on_restart(action.id, None)
 
     @perform.register

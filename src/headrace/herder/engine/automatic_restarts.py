@@ -37,7 +37,7 @@ def is_mistake(trace: str | None) -> bool:
     """Return True if the failure is a mistake in a configuration, or a refusal: a restart would repeat it.
 
     Workers of headrace write such an error's message without a stack (``worker.stages.trace_of``). In a stack, of Java
-    too, it may be the error itself or one of its causes. A status without a trace tells nothing.
+    too, it may be the error itself or one of its causes. A status without a trace shows nothing.
     """
     if not trace:
         return False
@@ -57,7 +57,7 @@ def _status(store: StatusStore, key: StatusKey) -> ConnectorStatus | TaskStatus 
 
 
 def _failure(store: StatusStore, key: StatusKey, now_ms: int) -> Failure | None:
-    """Return the failure that the status of ``key`` tells of, None if it is not FAILED."""
+    """Return the failure that the status of ``key`` reports, None if it is not FAILED."""
     status = _status(store, key)
     if status is None or status.state is not State.FAILED:
         return None

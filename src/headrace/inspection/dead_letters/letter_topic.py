@@ -69,7 +69,7 @@ class LetterTopic:
 
         A redrive that is ending is waited for. Where the group has no offset, the topic is read for the last position
         that a redrive has left in it; after ``deadline`` the last one that was found until then counts. Raise
-        ConnectError for a position beyond the end: after a loss of records nobody knows which letters were redriven,
+        ConnectError for a position beyond the end: after a loss of records it is not known which letters were redriven,
         and Kafka deletes positions with their topic.
         """
         begins = self._admin.begin_offsets(self.topic)

@@ -101,7 +101,7 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> Json:
 
 
 def source_results(step: FrameStep[Any], frames: StepFrames) -> Results:
-    """Return the results of a source's step: each row of a record is a batch of its own, so ``frames`` tells them."""
+    """Return the results of a source's step: each row of a record is a batch of its own, so ``frames`` shows which."""
 
     def results(records: Sequence[PreviewedRecord[Any]]) -> list[list[Any] | None]:
         from headrace.api.arrow_records import table_to_records
@@ -121,7 +121,7 @@ def source_results(step: FrameStep[Any], frames: StepFrames) -> Results:
 
 
 def sink_results(step: FrameStep[Any]) -> Results:
-    """Return the results of a sink's step: each row tells the record that it was made of."""
+    """Return the results of a sink's step: each row names the record that it was made of."""
 
     def results(records: Sequence[PreviewedRecord[Any]]) -> list[list[Any] | None]:
         numbers = {_place(row): number for number, record in enumerate(records) for row in record.rows}

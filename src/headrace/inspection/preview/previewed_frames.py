@@ -72,7 +72,7 @@ class ReadingFrames(Frames):
 
 
 class StepFrames(Frames):
-    """The jobs of one step. ``run`` is for its batches; ``origins`` tells the records of the rows. One thread."""
+    """The jobs of one step. ``run`` is for its batches; ``origins`` names the records of the rows. One thread."""
 
     def __init__(self, frames: Frames, show_plan: Callable[[str], None], *, each: bool) -> None:
         """``each``: each record is a batch of its own. ``show_plan`` gets the step's plan, once."""

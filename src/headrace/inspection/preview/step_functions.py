@@ -43,8 +43,8 @@ def of_batch(session: SparkSession, frame: DataFrame | None, settings: Mapping[s
 def of_each(session: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
     """Return the rows that the step makes of each record, given as a batch of its own. A `FrameFunction`.
 
-    A result's row does not tell which record it was made of, so this is how to know. A query over several records, as
-    with ``GROUP BY``, gets the whole batch instead, as in a task.
+    A result's row does not name the record that it was made of, so each record is a batch. A query over several
+    records, as with ``GROUP BY``, gets the whole batch instead, as in a task.
     """
     assert frame is not None
     batch, schema = frame.toArrow(), frame.schema

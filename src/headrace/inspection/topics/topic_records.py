@@ -113,7 +113,7 @@ class TopicRecords:
 
         The number is that of offsets, so it includes markers of transactions and what compaction has removed; None,
         with an ``error``, for a topic that does not exist or may not be described. ``bytes`` are those on the disk of
-        one broker, None where brokers do not tell. Raise NotFoundError.
+        one broker, None where brokers do not report it. Raise NotFoundError.
         """
         known = self._known(connector)
         admin = TopicAdmin(self._admin_properties(known))
@@ -194,7 +194,7 @@ def _statistics(admin: TopicAdmin, topic: str, direction: Direction) -> Json:
 
 
 def _sizes(props: Mapping[str, str], partitions: Mapping[str, range]) -> dict[str, int]:
-    """Return the bytes of topics; none where brokers refuse to tell: that needs Describe on the Cluster."""
+    """Return the bytes of topics; none where brokers refuse to report them: that needs Describe on the Cluster."""
     if not partitions:
         return {}
     with suppress(ConnectError), closing(ClusterQueries(props, _SIZES_S)) as queries:

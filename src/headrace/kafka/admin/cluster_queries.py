@@ -44,7 +44,7 @@ _GROUP_DENIED: Final = 30
 _CLUSTER_DENIED: Final = 31
 _ID_DENIED: Final = 53
 _NO_TOPIC: Final = "no topic/can have this name"
-_NOBODY: Final = -1
+_NO_ID: Final = -1
 
 Operations = frozenset[str] | None
 """The operations that the principal may do, implied ones included; None if the broker does not report them."""
@@ -156,7 +156,7 @@ class ClusterQueries:
         return Cluster(found.cluster_id, version, known, brokers)
 
     def may_describe_cluster(self) -> bool:
-        """Return True if the principal may describe the cluster: brokers tell nobody else what is allowed there."""
+        """Return True if the principal may describe the cluster: brokers show its operations to no other."""
         found = self._send(DescribeClusterRequest(include_cluster_authorized_operations=True))
         return "Describe" in (_operations(found.authorized_operations) or ())
 
@@ -232,7 +232,7 @@ class ClusterQueries:
     def may_read_group(self, group: str) -> bool:
         """Return True if the principal may join the group. A heartbeat of no member says so."""
         request = HeartbeatRequest(
-            group_id=group, generation_id=_NOBODY, member_id="", group_instance_id=None, max_version=3
+            group_id=group, generation_id=_NO_ID, member_id="", group_instance_id=None, max_version=3
         )
         return bool(self._send(request).error_code != _GROUP_DENIED)
 
@@ -249,8 +249,8 @@ class ClusterQueries:
         topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=transactional_id,
-            v3_and_below_producer_id=_NOBODY,
-            v3_and_below_producer_epoch=_NOBODY,
+            v3_and_below_producer_id=_NO_ID,
+            v3_and_below_producer_epoch=_NO_ID,
             v3_and_below_topics=[topic(name=_NO_TOPIC, partitions=[0])],
             max_version=3,
         )

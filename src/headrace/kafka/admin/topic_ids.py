@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ids of topics, which tell a topic from earlier ones of its name (KIP-516)."""
+"""Ids of topics, which distinguish a topic from earlier ones of its name (KIP-516)."""
 
 from __future__ import annotations
 

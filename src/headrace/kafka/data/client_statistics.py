@@ -50,7 +50,7 @@ class ClientStatistics:
 class StableEnds:
     """The last stable offsets of a consumer's partitions as of its last statistics: no transaction before them is open.
 
-    librdkafka tells them by no other call. ``update`` is called on the thread that polls, ``of`` on any.
+    librdkafka reports them by no other call. ``update`` is called on the thread that polls, ``of`` on any.
     """
 
     def __init__(self) -> None:

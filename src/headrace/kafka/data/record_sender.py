@@ -93,7 +93,7 @@ class RecordSender:
 
     def _start_thread(self) -> None:
         if self._thread is None:
-            loss = f"nobody hears what becomes of records for topic '{self._topic}'"
+            loss = f"results of records are not reported for topic '{self._topic}'"
             self._thread = ServiceThread(f"log-{self._topic}-sender", self._run, loss)
             self._thread.start()
 

@@ -38,7 +38,7 @@ _READY_CHECK_INTERVAL = 0.02
 """Seconds between two questions whether the rest of the worker is ready to join."""
 _NOTHING_IN_COMMON = (
     "a member of the group speaks no protocol that this worker does, which is {}; look at connect.protocol and "
-    "connect.protocol.minimum of all workers, and whether anybody else uses the group.id"
+    "connect.protocol.minimum of all workers, and whether another application uses the group.id"
 )
 _BROKER_FAILED = (
     "the group coordinator failed, and its broker's log says why. If that is RecordTooLargeException, the group's work "

@@ -65,7 +65,7 @@ class Access:
 
 
 def access_of(request: Request) -> Access:
-    """Return the access of the request's user; full access where nobody is authenticated."""
+    """Return the access of the request's user; full access where users are not authenticated."""
     access: Access = request.scope.get(_ACCESS, ANONYMOUS_ACCESS)
     return replace(access, hides_secrets=True) if request.headers.get(SECRETS) == "hidden" else access
 

@@ -109,7 +109,7 @@ class AccessControl:
             log.error("%s %s failed: %s", scope["method"], sent_path(scope), error)
             answer = error_response(500, str(error))
         except Exception as error:
-            # A defect of an authenticator must not let anybody in.
+            # A defect of an authenticator must not let a request in.
             log.error("%s %s failed unexpectedly", scope["method"], sent_path(scope), exc_info=error)
             answer = error_response(500, f"Internal error: {error_line(error)}")
         try:

@@ -81,7 +81,7 @@ class AdminPathFilter:
 class OnlyInternal:
     """ASGI middleware that answers 404 to all but the worker's health and metrics and, if ``internal``, other workers.
 
-    For a worker whose connectors follow from its properties, and nobody may change.
+    For a worker whose connectors follow from its properties, and which no request may change.
     """
 
     def __init__(self, app: ASGIApp, *, internal: bool) -> None:
@@ -114,7 +114,7 @@ class UnauthenticatedHealth:
         messages: list[Message] = []
 
         async def no_body() -> Message:
-            return _NO_BODY  # a stranger's body is not read
+            return _NO_BODY  # the body of a client without access is not read
 
         async def keep(message: Message) -> None:
             messages.append(message)

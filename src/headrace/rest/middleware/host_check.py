@@ -28,7 +28,7 @@ _ANY: Final = "*"
 _PRIVATE: Final = frozenset(
     {"local", "internal", "localhost", "svc", "intranet", "private", "corp", "home", "lan", "home.arpa"}
 )
-"""Suffixes that nobody can register: RFC 6762 (appendix G), 6761 and 8375, and those of Kubernetes."""
+"""Suffixes that cannot be registered: RFC 6762 (appendix G), 6761 and 8375, and those of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ Expand = Annotated[
         description="bounds adds the first and the end offset of each partition that a sink may read; null of a source"
     ),
 ]
-DryRun = Annotated[bool, Query(alias="dryRun", description="Tell what would be different, and change nothing")]
+DryRun = Annotated[bool, Query(alias="dryRun", description="Report what would be different, and change nothing")]
 
 
 def connector_offsets_router(herder: Herder, handler: RequestHandler) -> APIRouter:

@@ -108,7 +108,7 @@ def _config(app: ASGIApp, connections: ConnectionLimits) -> uvicorn.Config:
         timeout_keep_alive=cast("int", connections.limits.keep_alive),  # call_later takes fractions
         ws="none",
         server_header=False,
-        proxy_headers=False,  # anybody can send them, and `HostCheck` relies on the scheme
+        proxy_headers=False,  # any client can send them, and `HostCheck` relies on the scheme
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
 

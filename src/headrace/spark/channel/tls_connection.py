@@ -48,7 +48,7 @@ class Certificate:
         except ImportError as error:
             raise ConfigError(
                 f"To encrypt what is said with executors, the Python of executors needs the package cryptography: "
-                f"{error}; install it there, or set task.channel.tls=never on the worker if nobody else can listen"
+                f"{error}; install it there, or set task.channel.tls=never on the worker if no other machine can listen"
             ) from error
 
         key = ec.generate_private_key(ec.SECP256R1())

@@ -29,7 +29,7 @@ def unreachable(master: str) -> str | None:
         try:
             socket.create_connection((host, port), timeout=_CONNECT_TIMEOUT_S).close()
         except OSError as error:
-            reason = f"nobody answers at {host}:{port}: {error.strerror or error}"
+            reason = f"no answer at {host}:{port}: {error.strerror or error}"
         else:
             return None
     return reason

@@ -137,7 +137,7 @@ def _open_lock_file(directory: Path) -> int:
     """Open the lock file. OSError unless the directory is this user's, and no other could have put the file there."""
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) != 0o700:
-        raise PermissionError(f"{directory} is somebody else's")
+        raise PermissionError(f"{directory} belongs to another user")
     return os.open(directory / _OWNER, os.O_RDWR | os.O_NOFOLLOW)
 
 

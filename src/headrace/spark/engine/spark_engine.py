@@ -225,7 +225,7 @@ class SparkEngine:
         if self._clock() - self._launched < _SLOW_S:
             return None
         took = f"for {_SLOW_S:.0f} s"
-        return f"Spark has not come up with spark.master={self.master} {took}; Spark's own log may tell more"
+        return f"Spark has not come up with spark.master={self.master} {took}; Spark's own log may show more"
 
     def _lost(self, session: Jvm) -> None:
         with self._changed:

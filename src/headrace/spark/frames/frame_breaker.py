@@ -124,7 +124,7 @@ class FrameBreaker:
             self._waiting.remove(turn)
             if given_up():
                 # It has not run: counted as present at a death, it would hide the only one that was.
-                raise RetriableError("nobody waits for it any more")
+                raise RetriableError("the task does not wait for it any more")
             self._running.append(job)
         try:
             yield

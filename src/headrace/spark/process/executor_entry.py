@@ -87,5 +87,5 @@ def _run_task(link: ChannelLink, start: Start, output: AbstractContextManager[No
         try:
             return run_task(start.spec, link, link.control, FACTORIES)
         finally:
-            # Programs that the plugins have started are of no use to anybody once the task has ended.
+            # Programs that the plugins have started are of no use once the task has ended.
             kill_descendants(os.getpid())

@@ -59,7 +59,7 @@ class LaunchedTask:
     """``headrace.worker.tasks.task_launcher.TaskHandle``.
 
     All that happens is an event for the machine, which orders actions; one thread at a time performs them, in order,
-    whichever brought an event while nobody did. The job's thread runs the Spark jobs that are ordered, and says last
+    that which brought an event while none did. The job's thread runs the Spark jobs that are ordered, and says last
     that the task has stopped. Each process has its channel's thread, which passes the attempt's events on to the
     listener while the machine notifies it of nothing.
     """

@@ -207,7 +207,7 @@ class OffsetStores:
         what = f"The offsets of connector {config['name']}, which were written,"
         found = await_offsets(store.get(list(records)), store, timeout, what)
         if found != dict(records):
-            raise RetriableError(f"Somebody else writes offsets of connector {config['name']} at the same time")
+            raise RetriableError(f"Another process writes offsets of connector {config['name']} at the same time")
 
     def stop(self) -> None:
         """Close the stores that were opened here. Later calls for connectors with a topic of their own fail."""

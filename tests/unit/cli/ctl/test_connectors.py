@@ -182,7 +182,7 @@ def test_delete_asks(commands: Commands, cluster: Cluster) -> None:
     code, _, err = commands.run("connectors", "delete", "orders", input="")
     assert (code, err.splitlines()[1:]) == (
         1,
-        ["Error: Nobody is there to answer", "To do it without a question: --yes"],
+        ["Error: There is no answer on stdin", "To do it without a question: --yes"],
     )
     assert commands.run("connectors", "delete", "orders", input="y\n")[0] == 0
     assert cluster.configs == {}

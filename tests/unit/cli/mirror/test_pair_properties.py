@@ -49,7 +49,7 @@ def test_a_listener_that_is_none(name: str) -> None:
         worker_properties(config, config.pairs()[0])
 
 
-def test_without_internal_rest_no_other_machine_is_listened_to_or_told_of() -> None:
+def test_without_internal_rest_no_other_machine_is_listened_to_or_advertised_to() -> None:
     config = MirrorConfig({**THREE, "listeners": "http://:8083", "B.listeners": "http://:8084"})
     found = worker_properties(config, config.pairs()[0])
     assert (found["listeners"], found["admin.listeners"]) == ("http://127.0.0.1:0", "")

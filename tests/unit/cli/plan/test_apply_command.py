@@ -92,7 +92,7 @@ def test_what_others_change_meanwhile_is_left_as_it_is(commands: Commands, clust
     cluster.before_change = meanwhile
     code, _, err = commands.run("apply", "-f", "all.yaml", "--yes", "--rollback-on-failure")
     assert code == 1
-    assert "Connector a is not rolled back: it was changed by somebody else meanwhile, and is left as it is\n" in err
+    assert "Connector a is not rolled back: another user has changed it meanwhile, so it is left as it is\n" in err
     assert "Error: Connector bills was changed since the plan was made\nMake the plan again\n" in err
     assert {name: config["topic"] for name, config in cluster.configs.items()} == {
         "a": "others",

@@ -173,7 +173,7 @@ def test_lists_have_what_a_user_may_see(ask: As) -> None:
     assert list(ask("olga", "GET", "/connectors?expand=status").json()) == ["pay-1"]
 
 
-def test_nobody_gets_in_without_a_password_or_with_a_wrong_one(ask: As, files: dict[str, str]) -> None:
+def test_no_user_gets_in_without_a_password_or_with_a_wrong_one(ask: As, files: dict[str, str]) -> None:
     for user in ("root", "vera", "nobody"):
         answer = ask._http.get("/", auth=(user, "wrong"))
         assert (answer.status_code, answer.headers["www-authenticate"][:5]) == (401, "Basic")
@@ -268,14 +268,14 @@ def test_an_unknown_user_takes_as_long_as_any(serve_api: Serve, files: dict[str,
 
 
 @pytest.mark.parametrize("hash", ["$2b$99$", "$2b$03$", "$2$10$", "$1$10$"])
-def test_a_hash_that_nobody_could_check_is_a_mistake(files: dict[str, str], hash: str) -> None:
+def test_a_hash_that_cannot_be_checked_is_a_mistake(files: dict[str, str], hash: str) -> None:
     Path(files["rest.basic.auth.credentials.file"]).write_text(f"root={hash}{'a' * 53}")
     needed = {"bootstrap.servers": "b:1", "key.converter": "StringConverter", "value.converter": "StringConverter"}
     with pytest.raises(ConfigError, match=r"root begins with \$ and is no hash"):
         WorkersAccess(WorkerConfig({**needed, **files}))
 
 
-def test_whatever_fails_there_nobody_gets_in(serve_api: Serve, files: dict[str, str], monkeypatch: Any) -> None:
+def test_whatever_fails_there_no_request_gets_in(serve_api: Serve, files: dict[str, str], monkeypatch: Any) -> None:
     async def fail(self: Any, scope: Any) -> None:
         raise KeyError("a defect")
 
@@ -473,7 +473,7 @@ def in_group(users: ForwardedUsers) -> Callable[[WorkerConfig], WorkersAccess]:
     return make
 
 
-def test_a_forwarded_request_is_of_its_user_and_of_nobody_who_says_so(
+def test_a_forwarded_request_is_of_its_user_only(
     serve_api: Serve, files: dict[str, str], served: tuple[Any, Any], herder: Any
 ) -> None:
     sha256 = mac_algorithm("HmacSHA256")
@@ -489,7 +489,7 @@ def test_a_forwarded_request_is_of_its_user_and_of_nobody_who_says_so(
 
         return serve_api({**files, **properties}, app, herder, in_group(users))
 
-    # The leader believes no proxy: it is told the user by the follower alone.
+    # The leader believes no proxy: only the follower names the user to it.
     leader = serve(herder, **{"rest.authentication": "proxy", "rest.proxy.addresses": "10.0.0.0/8"})
     behind = type(served[0])()
     behind.configs = herder.configs

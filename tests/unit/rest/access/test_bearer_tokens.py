@@ -22,7 +22,7 @@ class FakeIssuer:
     def fetch(self) -> dict[str, Any]:
         self.asked += 1
         if self.away:
-            raise KeysUnavailableError("nobody there")
+            raise KeysUnavailableError("no answer")
         return dict(self.has)
 
 

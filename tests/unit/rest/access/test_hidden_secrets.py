@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a configuration is a secret, by definition, name or shape, and that no text tells it."""
+"""Secrets of a configuration, by definition, name or shape, and that no text shows them."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_and_then_another_attempt_of_the_task_does() -> None:
         chain(frames).apply([record("a")])
 
 
-def test_nobody_waits_for_a_task_that_is_to_stop() -> None:
+def test_no_caller_waits_for_a_task_that_is_to_stop() -> None:
     frames = PlayedFrames()
     frames.errors = [RetriableError("lost")]
     with pytest.raises(StoppedWhileRetryingError):

@@ -23,7 +23,7 @@ Change = Callable[..., Any]
 
 
 class StoreInMemory:
-    """An ``OffsetBackingStore``; ``loses`` makes it one in which somebody else has the last word."""
+    """An ``OffsetBackingStore``; ``loses`` makes it one in which another process writes last."""
 
     def __init__(self) -> None:
         self.stored: dict[bytes, bytes] = {}
@@ -102,7 +102,7 @@ def test_reset_twice(change: Change, store: StoreInMemory) -> None:
     assert store.stored == {b'["other",{"filename":"f"}]': b'{"position":1}'}
 
 
-def test_a_dry_run_writes_nothing_and_asks_nobody(
+def test_a_dry_run_writes_nothing_and_asks_no_connector(
     change: Change, store: StoreInMemory, source_config: Callable[..., Mapping[str, str]]
 ) -> None:
     config = source(source_config, fail="yes")
@@ -230,7 +230,7 @@ def test_nested_offsets(change: Change, offset: Any, source_config: Callable[...
 
 def test_a_concurrent_change_of_offsets_is_detected(change: Change, store: StoreInMemory) -> None:
     store.loses = True
-    with pytest.raises(RetriableError, match="Somebody else"):
+    with pytest.raises(RetriableError, match="Another process writes offsets"):
         change(FILE, ({"filename": "f"}, {"position": 5}))
 
 

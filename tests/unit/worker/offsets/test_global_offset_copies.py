@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of offsets to the worker's topic: the newest arrives, whatever happens, and nobody waits for it."""
+"""Copies of offsets to the worker's topic: the newest arrives, whatever happens, and no caller waits for it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_connector_that_was_moved_waits_for_its_copies(stage: Stage) -> None:
     assert stage.target.values == {b"k": b"1"}
 
 
-def test_what_somebody_changes_is_not_copied_any_more(stage: Stage) -> None:
+def test_what_a_user_changes_is_not_copied_any_more(stage: Stage) -> None:
     stage.target.error = ConnectError("not now")
     stage.copies.put("c", {b"k": b"1"}, OWN)
     stage.copies.put("d", {b"l": b"1"}, OWN)

@@ -22,8 +22,8 @@ def test_a_life_with_a_pause_and_a_lost_process() -> None:
         *(TaskEvent.RUNS, TaskEvent.PAUSES, TaskEvent.RESTARTS, TaskEvent.PAUSES, TaskEvent.RUNS),
         *(TaskEvent.RUNS, TaskEvent.STOP, TaskEvent.RUNS, TaskEvent.ENDS),
     ]
-    told = [life.move(event) for event in events]
-    assert told == [
+    reported = [life.move(event) for event in events]
+    assert reported == [
         *(StatusCall.STARTUP, StatusCall.PAUSE, StatusCall.RESTART, StatusCall.PAUSE, StatusCall.RUNNING),
         *(StatusCall.NONE, StatusCall.NONE, StatusCall.NONE, StatusCall.SHUTDOWN),
     ]
@@ -67,5 +67,5 @@ def test_a_move_that_is_not_in_the_table_shows_its_history() -> None:
 def test_every_phase_can_be_stopped_and_every_live_one_can_end() -> None:
     assert all((phase, TaskEvent.STOP) in TRANSITIONS for phase in TaskPhase)
     assert all((phase, TaskEvent.ENDS) in TRANSITIONS for phase in TaskPhase if phase is not TaskPhase.STOPPED)
-    assert all((phase, TaskEvent.WAITS) in TRANSITIONS for phase in TaskPhase), "it may be told late"
+    assert all((phase, TaskEvent.WAITS) in TRANSITIONS for phase in TaskPhase), "it may be reported late"
     assert {before for before, _ in TRANSITIONS} == set(TaskPhase)

@@ -323,7 +323,7 @@ def test_a_task_that_is_no_longer_ours_gets_no_process(
     assert status.of(TASK) == ["shutdown"] and TASK not in launcher.handles
 
 
-def test_a_task_starts_where_nobody_knows_whether_it_is_ours(
+def test_a_task_starts_where_it_is_unknown_whether_it_is_ours(
     worker: Worker, launcher: Any, callbacks: Any, source_config: Any
 ) -> None:
     """It is asked again before it polls (invariant 4)."""

@@ -25,7 +25,7 @@ export function confirm(wanted) {
 }
 
 /** @param {"good" | "error"} kind @param {string} text */
-export function tell(kind, text) {
+export function notify(kind, text) {
   const id = ++count;
   messages.value = [...messages.value, { kind, text, id }];
   if (kind === "good") setTimeout(() => dismiss(id), 4000);
@@ -36,14 +36,14 @@ function dismiss(id) {
   messages.value = messages.value.filter((each) => each.id !== id);
 }
 
-/** Run it, tell its error in the API's words, and show the new state. @param {string} done @param {() => Promise<any>} run */
+/** Run it, show its error in the API's words, and show the new state. @param {string} done @param {() => Promise<any>} run */
 export async function perform(done, run) {
   try {
     const answer = await run();
-    tell("good", done);
+    notify("good", done);
     return answer ?? true;
   } catch (error) {
-    tell("error", /** @type {Error} */ (error).message);
+    notify("error", /** @type {Error} */ (error).message);
     return null;
   } finally {
     void refresh();
@@ -70,9 +70,9 @@ export async function changeState(change, names) {
     }
   }
   const good = names.length - failed.length;
-  if (good) tell("good", names.length === 1 ? `${names[0]} ${done}` : `${good} connectors: each ${done}`);
-  for (const text of failed.slice(0, 3)) tell("error", text);
-  if (failed.length > 3) tell("error", `${failed.length - 3} more connectors failed likewise`);
+  if (good) notify("good", names.length === 1 ? `${names[0]} ${done}` : `${good} connectors: each ${done}`);
+  for (const text of failed.slice(0, 3)) notify("error", text);
+  if (failed.length > 3) notify("error", `${failed.length - 3} more connectors failed likewise`);
   void refresh();
 }
 

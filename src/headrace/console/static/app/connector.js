@@ -54,7 +54,7 @@ function StateTab({ row, role, found }) {
   const total = (/** @type {string} */ key) => (counted.length ? counted.reduce((sum, each) => sum + each[key], 0) : null);
   const commits = row.tasks.map((task) => task.health?.last_commit).filter((age) => age !== null && age !== undefined);
   return html`
-    <div class=${`note ${{ failed: "error", stalled: "warn", degraded: "warn" }[row.verdict] ?? ""}`} data-test="why">${row.why || "Its worker does not tell how it fares."}</div>
+    <div class=${`note ${{ failed: "error", stalled: "warn", degraded: "warn" }[row.verdict] ?? ""}`} data-test="why">${row.why || "Its worker does not report its health."}</div>
     <${Trouble} error=${found.error} retry=${found.again} />
     <${Card} title="Pipeline" padded=${false}>${found.content ? html`<${Pipeline} config=${found.content.content.config} row=${row} />` : html`<div class="body quiet">Asking the worker …</div>`}<//>
     <${Card} title="Figures" end=${html`<span class="quiet">of all tasks, of the present attempts</span>`}><${Figures} figures=${[

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dead letters that wait, grouped by cause; they are written again, or passed, after a look at what that would do.
-import { confirm, tell } from "./actions.js";
+import { confirm, notify } from "./actions.js";
 import { get, send } from "./api.js";
 import { countText, jsonText, timeText } from "./figures.js";
 import { html, useEffect, useState } from "./html.js";
@@ -23,7 +23,7 @@ export function DeadLetters({ name }) {
         setJob(now);
         if (now.ended !== null) found.again();
       } catch (error) {
-        tell("error", /** @type {Error} */ (error).message);
+        notify("error", /** @type {Error} */ (error).message);
         setJob(null);
       }
     }, PERIOD_MS);
@@ -33,7 +33,7 @@ export function DeadLetters({ name }) {
     const path = ["connectors", name, "dead-letters", action];
     try {
       const plan = await send("POST", path, { filter: filters, dry_run: true });
-      const run = () => send("POST", path, { filter: filters }).then(setJob, (error) => tell("error", error.message));
+      const run = () => send("POST", path, { filter: filters }).then(setJob, (error) => notify("error", error.message));
       confirm({
         title: action === "redrive" ? "Write the records of the dead letters again" : "Pass the dead letters without writing their records",
         text: html`<${Counts} counts=${plan.counts} />`,
@@ -42,7 +42,7 @@ export function DeadLetters({ name }) {
         run,
       });
     } catch (error) {
-      tell("error", /** @type {Error} */ (error).message);
+      notify("error", /** @type {Error} */ (error).message);
     }
   };
   const letters = found.content;

@@ -34,7 +34,7 @@ export function rows(answer) {
 /**
  * @param {string} name
  * @param {any} status
- * @param {any} health null where a worker does not tell
+ * @param {any} health null where a worker does not report it
  * @returns {Row}
  */
 export function row(name, status, health) {
