@@ -151,7 +151,7 @@ def _value_of(schema: Schema | None, value: Any) -> Any:
 
 
 def _rounded(value: Any) -> Any:
-    """The JSON with tagged float32 numbers in full length: their text is the shortest that tells them."""
+    """The JSON with tagged float32 numbers in full length: their text is the shortest that distinguishes them."""
     if isinstance(value, dict):
         if value.keys() == {"$float32"} and isinstance(value["$float32"], int | float):
             return to_float32(value["$float32"])
@@ -177,7 +177,7 @@ def _same_data(expected: tuple[Schema | None, Any], actual: tuple[Schema | None,
 
 
 def _same_schema(expected: Schema | None, actual: Schema | None) -> bool:
-    """Equality that also tells a default 1 from 1.0 and True."""
+    """Equality that also distinguishes a default 1 from 1.0 and True."""
     if expected is None or actual is None:
         return expected is actual
     return (

@@ -25,7 +25,7 @@ class NotInPython(Exception):
     """The vector holds a value that Python's types cannot."""
 
 
-# Java tells an Integer from a Long, a Float from a Double; Python does not.
+# Java distinguishes an Integer from a Long, a Float from a Double; Python does not.
 BOX_WIDTH = "box width"
 
 
