@@ -54,7 +54,9 @@ def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) ->
 
 @described.hook
 def map_query(context: Any, query: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Previews take as long as the client gives them."""
+    """Previews and streams take as long as the client gives them."""
+    if context.operation.path == "/events":
+        return {**(query or {}), "seconds": 1}
     if query and context.operation.path.endswith("/preview") and isinstance(query.get("timeout"), int):
         query["timeout"] = min(query["timeout"], 2)
     return query

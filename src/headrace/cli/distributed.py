@@ -172,6 +172,7 @@ def _rest_server(
     from headrace.metrics.jmx_naming import NAMINGS
     from headrace.rest.access.forwarded_user import ForwardedUsers
     from headrace.rest.app import OtherWorkers, create_app
+    from headrace.rest.event_streams import EventStreams
     from headrace.rest.internal_request_signature import SignatureVerifier
     from headrace.rest.middleware.filters import InternalRequestCheck
     from headrace.rest.worker_api import worker_api
@@ -179,7 +180,7 @@ def _rest_server(
     herder = served.herder
     verifier = SignatureVerifier(config.verification_algorithms)
     users = ForwardedUsers(herder, config.signature_algorithm, verifier)
-    inspections = _inspections(config, endpoints, parts, requests.leader, served)
+    inspections, streams = _inspections(config, endpoints, parts, requests.leader, served), EventStreams()
     app = create_app(
         herder,
         request_timeout=config.rest_request_timeout,
@@ -189,6 +190,7 @@ def _rest_server(
         namings=NAMINGS[config.metrics_naming],
         tracing=parts.tracing,
         inspections=inspections,
+        streams=streams,
     )
     parts.access.accept_forwarded(users)
     return worker_api(
@@ -198,7 +200,7 @@ def _rest_server(
         parts.extensions,
         parts.access,
         lambda app: InternalRequestCheck(app, herder, verifier),
-        inspections.close,
+        (streams.close, inspections.close),
     )
 
 

@@ -112,6 +112,7 @@ def _worker(
     """Put the worker together; slow imports are here, so that they run while Spark starts."""
     from headrace.metrics.jmx_naming import NAMINGS
     from headrace.rest.app import create_app
+    from headrace.rest.event_streams import EventStreams
     from headrace.rest.worker_api import worker_api
     from headrace.standalone.assembly import standalone_herder
     from headrace.worker.tasks.traced_launcher import with_traces
@@ -123,7 +124,7 @@ def _worker(
     parts.observe(herder, config.bootstrap_servers)
     timeout = config.rest_request_timeout
     worker = urlsplit(endpoints.advertised_url).netloc
-    inspections = parts.inspections(herder, config, worker, launcher.preview_frames)
+    inspections, streams = parts.inspections(herder, config, worker, launcher.preview_frames), EventStreams()
     app = create_app(
         herder,
         request_timeout=timeout,
@@ -133,8 +134,10 @@ def _worker(
         namings=NAMINGS[config.metrics_naming],
         tracing=parts.tracing,
         inspections=inspections,
+        streams=streams,
     )
-    server = worker_api(app, endpoints, config, parts.extensions, parts.access, end_requests=inspections.close)
+    end_requests = (streams.close, inspections.close)
+    server = worker_api(app, endpoints, config, parts.extensions, parts.access, end_requests=end_requests)
     url = endpoints.listeners.local_url
     return WorkerProcess(herder, server, url, config, lambda: _begin(herder, files, worker))
 

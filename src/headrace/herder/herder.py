@@ -75,6 +75,9 @@ class Herder(Protocol):
 
     def connectors(self) -> tuple[str, ...]: ...
 
+    def revision(self) -> tuple[int, int]:
+        """Return another value after each change of a configuration or status: the rest need not be compared."""
+
     def connector_info(self, name: str) -> ConnectorInfo: ...
 
     def connector_status(self, name: str) -> ConnectorStateInfo: ...

@@ -37,6 +37,9 @@ class Statuses(Protocol):
 
     def topics(self, connector: str) -> Sequence[TopicStatus]: ...
 
+    def revision(self) -> int:
+        """Return another number after each change."""
+
 
 class HerderQueries:
     """Nothing here blocks, but the first answer about a connector's type may have to import its class."""
@@ -61,6 +64,10 @@ class HerderQueries:
 
     def connectors(self) -> tuple[str, ...]:
         return self._config().connectors()
+
+    def revision(self) -> tuple[int, int]:
+        """Return another value after each change of a configuration or status."""
+        return self._config().offset, self._statuses.revision()
 
     def connector_info(self, name: str) -> ConnectorInfo:
         state = self._config()

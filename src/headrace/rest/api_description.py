@@ -17,6 +17,7 @@ from fastapi.routing import APIRoute
 from headrace.rest.access.access import ROLE
 from headrace.rest.access.operations import Role
 from headrace.rest.api_schemas import SCHEMAS
+from headrace.rest.routing import JSON
 from headrace.rest.schema_parts import Schema, array, mapping, ref
 
 Answers = Mapping[int, Schema | None]
@@ -25,6 +26,7 @@ Answers = Mapping[int, Schema | None]
 _ANSWERS: Final[Mapping[str, Answers]] = {
     "root": {200: ref("ServerInfo")},
     "health": {200: ref("WorkerStatus"), 500: ref("WorkerStatus"), 503: ref("WorkerStatus")},
+    "get_events": {200: ref("StateEvent")},
     "list_loggers": {200: mapping(ref("LoggerLevel"))},
     "get_logger": {200: ref("LoggerLevel")},
     "set_level": {200: array({"type": "string"}), 204: None},
@@ -80,9 +82,11 @@ _MEANINGS: Final[Mapping[int, str]] = {
     415: "The body does not come with the header Content-Type: application/json",
     421: "The worker is not known by the Host that was asked: see rest.allowed.hosts",
     500: "It failed, or took too long: the message names what is being waited for",
-    503: "The worker is starting, or Kafka does not answer; Retry-After says when to ask again",
+    503: "The worker is starting, too busy, or Kafka does not answer; Retry-After says when to ask again",
 }
-_METRICS: Final = "/metrics"
+_MEDIA_TYPES: Final[Mapping[str, str]] = {"get_events": "text/event-stream"}
+"""Of operations whose answer is no JSON; the schema is of each event."""
+_NO_JSON: Final = ("/metrics", "/events")
 _ROLES: Final[Mapping[str, str]] = {
     "root": "The user's highest role, be it for a single connector only",
     "get_connector": "The user's role for the connector",
@@ -119,7 +123,8 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         if answers is not None:
             operation["responses"] = {}
             for status, schema in answers.items():
-                operation["responses"][str(status)] = _answer(status, schema)
+                media_type = _MEDIA_TYPES.get(operation["operationId"], JSON)
+                operation["responses"][str(status)] = _answer(status, schema, media_type)
         for status in _errors(path, method):
             operation["responses"].setdefault(str(status), _answer(status, ref("Error")))
         operation["responses"].pop("422", None)
@@ -137,14 +142,14 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, 
 
 def _errors(path: str, method: str) -> tuple[int, ...]:
     of_one = _ERRORS_OF_ONE if "{" in path else ()
-    with_json = () if path == _METRICS else _ERRORS_WITH_JSON
+    with_json = () if path in _NO_JSON else _ERRORS_WITH_JSON
     return (*_ERRORS_OF_ALL, *with_json, *of_one, *(() if method == "get" else _ERRORS_OF_CHANGES))
 
 
-def _answer(status: int, schema: Schema | None) -> dict[str, Any]:
+def _answer(status: int, schema: Schema | None, media_type: str = JSON) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": _MEANINGS.get(status) or HTTPStatus(status).phrase}
     if schema is not None:
-        answer["content"] = {"application/json": {"schema": schema}}
+        answer["content"] = {media_type: {"schema": schema}}
     return answer
 
 

@@ -146,6 +146,15 @@ SCHEMAS: Final[dict[str, Schema]] = {
             mapping(exactly(info_=ref("Connector"), status_=ref("ConnectorStatus"), health_=ref("ConnectorHealth"))),
         ]
     },
+    "StateEvent": exactly(
+        id=TEXT,
+        event={"enum": ["reset", "change"]},
+        data={
+            **TEXT,
+            "contentMediaType": "application/json",
+            "contentSchema": mapping(nullable(exactly(status=ref("ConnectorStatus"), health_=ref("ConnectorHealth")))),
+        },
+    ),
     "LogLines": exactly(
         lines=array(
             exactly(

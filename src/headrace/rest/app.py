@@ -23,6 +23,8 @@ from headrace.metrics.jmx_naming import STRIMZI, Naming
 from headrace.rest.access.forwarded_user import Sign
 from headrace.rest.access.hidden_secrets import HiddenSecrets
 from headrace.rest.api_description import describe, operation_id
+from headrace.rest.connector_watch import ConnectorWatch
+from headrace.rest.event_streams import EventStreams
 from headrace.rest.exception_mapper import error_response, on_connect_error, on_http_error, on_unexpected_error
 from headrace.rest.herder_request_handler import REQUEST_TIMEOUT_SECONDS, RequestForwarder, RequestHandler
 from headrace.rest.internal_request_signature import SignatureVerifier
@@ -31,8 +33,10 @@ from headrace.rest.resources.connector_logs_resource import connector_logs_route
 from headrace.rest.resources.connector_offsets_resource import connector_offsets_router
 from headrace.rest.resources.connector_plugins_resource import connector_plugins_router
 from headrace.rest.resources.connector_topics_resource import connector_topics_router
+from headrace.rest.resources.connector_views import ConnectorViews
 from headrace.rest.resources.connectors_resource import connectors_router
 from headrace.rest.resources.dead_letters_resource import dead_letters_router
+from headrace.rest.resources.events_resource import events_router
 from headrace.rest.resources.internal_resource import internal_router
 from headrace.rest.resources.loggers_resource import loggers_router
 from headrace.rest.resources.previews_resource import previews_router
@@ -73,6 +77,7 @@ def create_app(
     namings: Sequence[Naming] = STRIMZI,
     tracing: Tracing = NO_TRACING,
     inspections: Inspections | None = None,
+    streams: EventStreams | None = None,
 ) -> FastAPI:
     """Return the API over `herder`; requests that change something may take `request_timeout` seconds.
 
@@ -81,6 +86,7 @@ def create_app(
     worker cannot run tasks, and `warning` anything else that is wrong; both return None if all is well.
     `namings` make the names of metrics. `tracing` records a span for each request that is not refused before.
     `inspections` serve what concerns records, dead letters and log lines; by default only previews are served.
+    `streams` are those of events, which the caller closes when the server begins to stop.
     """
     app = _application(tracing)
     served = inspections or Inspections()
@@ -94,6 +100,8 @@ def create_app(
     app.include_router(health_router(herder, health_timeout, engine_failure, warning=warning))
     app.include_router(metrics_router(herder, namings))
     app.include_router(history_router(herder, handler))
+    watch = ConnectorWatch(ConnectorViews(herder, handler, HiddenSecrets(herder, handler)))
+    app.include_router(events_router(streams or EventStreams(), watch.look))
     app.include_router(root_router(herder))
     app.include_router(console_router())
     if others is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
@@ -42,13 +42,13 @@ def worker_api(
     extensions: RestExtensions,
     access: WorkersAccess | None = None,
     check_internal: Callable[[ASGIApp], ASGIApp] = lambda app: app,
-    end_requests: Callable[[], None] = lambda: None,
+    end_requests: Sequence[Callable[[], None]] = (),
 ) -> RestServer:
     """Return a server of `app` at the endpoints, ready to start. At its end it closes the registered extensions.
 
     ``access``: authentication and authorization; by default by the properties, for a worker without a group.
     ``check_internal`` wraps the application in the check of inter-worker requests, before bodies are read.
-    ``end_requests`` has the requests that take long answer, and what they began end, when the server begins to stop.
+    ``end_requests`` have the requests that take long answer, and what they began end, when the server begins to stop.
     """
     access = access or WorkersAccess(config)
 

@@ -21,6 +21,7 @@ class MemoryStatusBackingStore:
     def __init__(self, on_update: OnStatusUpdate) -> None:
         self._lock = threading.Lock()
         self._statuses: dict[StatusKey, Status] = {}
+        self._revision = 0
         self._on_update = on_update
 
     def flush(self, timeout: float) -> None:
@@ -47,14 +48,20 @@ class MemoryStatusBackingStore:
         """Remove the status of a connector, of a task or of a topic that a connector uses."""
         with self._lock:
             self._statuses.pop(key, None)
+            self._revision += 1
         self._on_update((key,))
 
     def _put(self, key: StatusKey, status: Status) -> None:
         with self._lock:
             self._statuses[key] = status
+            self._revision += 1
         self._on_update((key,))
 
     # ---- reads
+
+    def revision(self) -> int:
+        """Return the number of changes."""
+        return self._revision
 
     def connector(self, name: str) -> ConnectorStatus | None:
         status = self._statuses.get(name)

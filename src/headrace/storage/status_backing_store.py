@@ -43,6 +43,7 @@ class KafkaStatusBackingStore:
         """
         self._log = open_log(topic, clients, self._on_records, self._write_again)
         self._statuses = StatusLog()
+        self._revision = 0
         self._lock = threading.Lock()
         self._newest: dict[bytes, int] = {}
         """Key to the number of the last write under it: an older write is not repeated."""
@@ -103,6 +104,10 @@ class KafkaStatusBackingStore:
         self._send(records.key_bytes(key), None, safely=None)
 
     # ---- reads
+
+    def revision(self) -> int:
+        """Return the number of records read."""
+        return self._revision
 
     def connector(self, name: str) -> ConnectorStatus | None:
         with self._lock:
@@ -196,6 +201,7 @@ class KafkaStatusBackingStore:
         now = int(time.time() * 1000)
         with self._lock:
             keys = [self._statuses.apply(each.key, each.value, self._written_ms(each, now)) for each in batch]
+            self._revision += len(batch)
         if self._started:
             self._on_update(tuple(key for key in keys if key is not None))
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -54,6 +55,8 @@ class InMemoryHerder:
     """Keeps connectors in a dict. `error` fails the next request, `hangs` leaves all of them without an answer."""
 
     def __init__(self) -> None:
+        self._revisions = itertools.count()
+        """Always another one: whatever a test changes is looked for."""
         self.reset()
 
     def reset(self) -> None:
@@ -102,6 +105,9 @@ class InMemoryHerder:
 
     def connectors(self) -> tuple[str, ...]:
         return tuple(sorted(self.configs))
+
+    def revision(self) -> tuple[int, int]:
+        return next(self._revisions), 0
 
     def connector_info(self, name: str) -> ConnectorInfo:
         if self.error is not None:

@@ -347,6 +347,9 @@ class WorkerHerder:
     def connectors(self) -> tuple[str, ...]:
         return self._started_queries().connectors()
 
+    def revision(self) -> tuple[int, int]:
+        return self._started_queries().revision()
+
     def connector_info(self, name: str) -> ConnectorInfo:
         return self._started_queries().connector_info(name)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated, Final
@@ -23,14 +23,13 @@ from headrace.rest.access.access import access_of
 from headrace.rest.access.change_audit import note, note_config
 from headrace.rest.access.hidden_secrets import HiddenSecrets
 from headrace.rest.access.operations import Role
-from headrace.rest.entities import Json, active_topics, connector_status, to_json
+from headrace.rest.entities import active_topics, to_json
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import CONFIG_DOC, CREATE_DOC, named, read_config, read_create_request
+from headrace.rest.resources.connector_views import SPARK, ConnectorViews, info_of, status_of, status_with_spark
 from headrace.rest.routing import java_boolean, json_router
 
-_SPARK: Final = "spark"
-_HEALTH: Final = "health"
 _DIGITS: Final = 10
 """Digits of a task's number, which is an int in Java."""
 
@@ -47,7 +46,7 @@ def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
     """Return the routes. Handlers run on the event loop: queries read a snapshot, changes are awaited, none blocks."""
     router = json_router("connectors", "/connectors")
     hidden = HiddenSecrets(herder, handler)
-    _add_list(router, herder, handler, hidden)
+    _add_list(router, herder, ConnectorViews(herder, handler, hidden))
     _add_queries(router, herder, handler, hidden)
     _add_config_changes(router, herder, handler, hidden)
     _add_state_changes(router, herder, handler)
@@ -55,7 +54,7 @@ def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
     return router
 
 
-def _add_list(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
+def _add_list(router: APIRouter, herder: Herder, views: ConnectorViews) -> None:
     @router.get("", summary="Names of all connectors, or with expand what there is to know of each")
     async def list_connectors(
         request: Request,
@@ -71,30 +70,19 @@ def _add_list(router: APIRouter, herder: Herder, handler: RequestHandler, hidden
         names = tuple(name for name in herder.connectors() if access.may(Role.VIEWER, name))
         if expand is None:
             return JSONResponse(names)
-        wanted = {*expand, "status"} if _SPARK in expand else set(expand)
-        found = {name: parts for name in names if (parts := _expanded(herder, name, wanted)) is not None}
-        health = await handler.complete(herder.connector_health(tuple(found))) if _HEALTH in wanted else {}
-        shown = {}
-        for name, parts in found.items():
-            if name in health:
-                parts["health"] = health[name]
-            with suppress(NotFoundError):  # it was deleted meanwhile
-                if _SPARK in wanted:
-                    parts["status"] = await _status_with_spark(herder, handler, name)
-                shown[name] = await hidden.mask(access, name, parts)
-        return JSONResponse(shown)
+        return JSONResponse(await views.of(access, names, {*expand, "status"} if SPARK in expand else set(expand)))
 
 
 def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
     @router.get("/{connector}", summary="A connector with its configuration and tasks")
     async def get_connector(name: Name, request: Request) -> Response:
         access = access_of(request)
-        shown = await hidden.mask(access, name, _info(herder, name))
+        shown = await hidden.mask(access, name, info_of(herder, name))
         return JSONResponse(shown, headers=access.role_header(name))
 
     @router.get("/{connector}/config", summary="A connector's configuration, as written")
     async def get_config(name: Name, request: Request) -> Response:
-        shown = await hidden.mask(access_of(request), name, _info(herder, name))
+        shown = await hidden.mask(access_of(request), name, info_of(herder, name))
         return JSONResponse(shown["config"])
 
     @router.get("/{connector}/status", summary="States of a connector and its tasks, with traces of failures")
@@ -103,8 +91,8 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
         request: Request,
         expand: Annotated[list[str] | None, Query(description="spark adds what Spark runs of each task")] = None,
     ) -> Response:
-        with_spark = _SPARK in (expand or ())
-        status = await _status_with_spark(herder, handler, name) if with_spark else _status(herder, name)
+        with_spark = SPARK in (expand or ())
+        status = await status_with_spark(herder, handler, name) if with_spark else status_of(herder, name)
         return JSONResponse(await hidden.mask(access_of(request), name, status))
 
     @router.get("/{connector}/health", summary="How a connector and its tasks fare: progress, errors, and a verdict")
@@ -227,21 +215,6 @@ def _add_restarts(router: APIRouter, herder: Herder, handler: RequestHandler, hi
         return Response(status_code=HTTPStatus.ACCEPTED)
 
 
-def _info(herder: Herder, name: str) -> Json:
-    info: Json = to_json(herder.connector_info(name))
-    return info
-
-
-def _status(herder: Herder, name: str) -> Json:
-    return connector_status(herder.connector_status(name))
-
-
-async def _status_with_spark(herder: Herder, handler: RequestHandler, name: str) -> Json:
-    status = herder.connector_status(name)
-    attempts = await handler.complete(herder.spark_attempts(name))
-    return connector_status(status, attempts)
-
-
 def _config(herder: Herder, name: str) -> Mapping[str, str | None]:
     """Return a connector's configuration; empty for one that does not exist, which the herder reports later."""
     with suppress(NotFoundError):
@@ -265,17 +238,6 @@ def _restarting(status: ConnectorStateInfo) -> str:
     connectors = [status.name] if status.connector.state == restarting else []
     tasks = [ConnectorTaskId(status.name, task.id) for task in status.tasks if task.state == restarting]
     return work_text(connectors, tasks)
-
-
-_EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], Json]]] = {"status": _status, "info": _info}
-
-
-def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> Json | None:
-    """Return the wanted parts; None for a connector that is gone or incomplete: it is left out of the list."""
-    try:
-        return {kind: show(herder, name) for kind, show in _EXPANSIONS.items() if kind in wanted}
-    except NotFoundError:
-        return None
 
 
 def _task_id(connector: str, task: str) -> ConnectorTaskId:

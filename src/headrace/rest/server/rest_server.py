@@ -37,12 +37,12 @@ class RestServer:
         admin_app: ASGIApp | None = None,
         tls: TlsContexts = NO_TLS,
         limits: HttpLimits = DEFAULT_LIMITS,
-        end_requests: Callable[[], None] = lambda: None,
+        end_requests: Sequence[Callable[[], None]] = (),
         on_stop: Callable[[], None] = lambda: None,
     ) -> None:
         """``admin_app``: the application of the admin listeners.
 
-        ``end_requests`` is called when the server begins to stop: requests that would outlast it have to answer then.
+        ``end_requests`` are called when the server begins to stop: requests that would outlast it have to answer then.
         ``on_stop`` is called once, after the last request.
         """
         # uvicorn's loggers would repeat the exception mapper's lines, with traces.
@@ -73,7 +73,8 @@ class RestServer:
         """Give running requests a moment to end, then close everything, within `timeout` seconds."""
         self._stopping = True
         # First: a request that does not end within uvicorn's moment is answered with 500.
-        self._end_requests()
+        for end in self._end_requests:
+            end()
         self._server.request_exit()
         if self._thread.is_alive():
             self._thread.join(timeout)

@@ -7,6 +7,7 @@ const EXAMPLES = [
   ["Create a connector", `curl -X POST -H 'Content-Type: application/json' BASE/connectors \\
   -d '{"name": "lines", "config": {"connector.class": "FileStreamSource", "file": "/tmp/lines.txt", "topic": "lines"}}'`],
   ["How do all of them fare?", "curl 'BASE/connectors?expand=status&expand=health'"],
+  ["See what changes, as it does", "curl -N BASE/events"],
   ["Change one property", `curl -X PATCH -H 'Content-Type: application/json' BASE/connectors/lines/config -d '{"batch.size": "500"}'`],
   ["See what a configuration would write, and write nothing", "curl -X POST -H 'Content-Type: application/json' 'BASE/connectors/lines/preview?records=3'"],
   ["Restart what has failed", "curl -X POST 'BASE/connectors/lines/restart?includeTasks=true&onlyFailed=true'"],

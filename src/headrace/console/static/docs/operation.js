@@ -27,7 +27,7 @@ function Body({ body, schemas }) {
 
 /** @param {{status: string, answer: any, schemas: Record<string, any>}} props */
 function Answer({ status, answer, schemas }) {
-  const schema = answer.content?.["application/json"]?.schema;
+  const schema = (answer.content?.["application/json"] ?? answer.content?.["text/event-stream"])?.schema;
   const good = status < "400";
   return html`<div><h3>${status} <span class="quiet">${answer.description}</span></h3>${schema && good && html`<pre class="example" tabindex="0">${shape(schema, schemas)}</pre>`}</div>`;
 }
