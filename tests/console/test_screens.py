@@ -261,6 +261,7 @@ def test_the_keyboard_leads_everywhere(screens: Console) -> None:
 
 
 def test_a_worker_that_does_not_answer_is_said_so(screens: Console) -> None:
+    screens.page.route("**/events", lambda route: route.abort())
     page = screens.open("connectors")
     expect(page.get_by_role("row")).to_have_count(3)
     page.route("**/connectors?*", lambda route: route.abort())

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live state of the cluster: asked for every few seconds while the page is visible.
+// The live state of the cluster: it comes by itself, or is asked for every few seconds, while the page is visible.
 import { get, getWithRole } from "./api.js";
 import { differences } from "./events.js";
 import { computed, signal } from "./html.js";
+import { hear, lastHeard, live } from "./live.js";
 import { highest } from "./roles.js";
 import { isIdle, rows, VERDICTS } from "./rows.js";
 
@@ -38,8 +39,9 @@ let failures = 0;
 /** @type {Promise<void> | null} */
 let asking = null;
 
-/** Ask now, and then again and again. */
+/** Ask now, and then again and again wherever changes do not come by themselves. */
 export function follow() {
+  hear(take);
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) void refresh();
   });
@@ -53,26 +55,47 @@ export function refresh() {
     asking = null;
     clearTimeout(timer);
     const wanted = Math.max(PERIOD_MS * 2 ** failures, (performance.now() - begun) * PAUSES_PER_ANSWER);
-    const pause = Math.min(wanted, SLOWEST_MS);
-    timer = setTimeout(() => document.hidden || void refresh(), pause);
+    later(Math.min(wanted, SLOWEST_MS));
   });
   return asking;
 }
 
+/** @param {number} pause */
+function later(pause) {
+  timer = setTimeout(() => (document.hidden || live() ? later(PERIOD_MS) : void refresh()), pause);
+}
+
 async function ask() {
+  const before = lastHeard();
   try {
     const found = await get(["connectors"], { expand: ["status", "health"] });
     if (about.peek() === null || failures) await introduce();
-    const before = connectors.peek();
-    answer.value = found;
-    remember(found);
-    if (before) events.value = [...differences(before, connectors.peek() ?? [], Date.now()), ...events.peek()].slice(0, MOST_EVENTS);
+    if (lastHeard() === before) show(found, found); // else it may be older than what has come meanwhile
     trouble.value = null;
     failures = 0;
   } catch (error) {
     trouble.value = /** @type {Error} */ (error);
     failures += 1;
   }
+}
+
+/** @param {Record<string, any>} states null for a connector that is gone @param {boolean} whole */
+function take(states, whole) {
+  trouble.value = null;
+  if (failures) {
+    failures = 0;
+    introduce().catch(() => undefined); // the worker may be another version now
+  }
+  if (whole) show(states, states);
+  else if (Object.keys(states).length) show(Object.fromEntries(Object.entries({ ...answer.peek(), ...states }).filter(([, state]) => state)), states);
+}
+
+/** @param {Record<string, any>} found @param {Record<string, any>} fresh those of them that are new */
+function show(found, fresh) {
+  const before = connectors.peek();
+  answer.value = found;
+  remember(fresh);
+  if (before) events.value = [...differences(before, connectors.peek() ?? [], Date.now()), ...events.peek()].slice(0, MOST_EVENTS);
 }
 
 /** Learn which worker this is, and the user's role. */
@@ -82,8 +105,8 @@ async function introduce() {
   highest.value = role;
 }
 
-/** @param {Record<string, any>} found */
-function remember(found) {
-  for (const name of rates.keys()) if (!(name in found)) rates.delete(name);
-  for (const each of rows(found)) rates.set(each.name, [...(rates.get(each.name) ?? []), each.records].slice(-MOST_RATES));
+/** @param {Record<string, any>} fresh */
+function remember(fresh) {
+  for (const name of rates.keys()) if (!(name in (answer.peek() ?? {}))) rates.delete(name);
+  for (const each of rows(fresh)) rates.set(each.name, [...(rates.get(each.name) ?? []), each.records].slice(-MOST_RATES));
 }

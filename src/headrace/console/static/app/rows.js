@@ -24,11 +24,11 @@ export const VERDICTS = ["failed", "stalled", "degraded", "healthy"];
 const PAUSED = ["PAUSED", "STOPPED"];
 
 /**
- * @param {Record<string, any>} answer
+ * @param {Record<string, any>} answer or some of it; null for a connector that is gone
  * @returns {Row[]}
  */
 export function rows(answer) {
-  return Object.entries(answer).filter(([, known]) => known.status).map(([name, known]) => row(name, known.status, known.health ?? null));
+  return Object.entries(answer).filter(([, known]) => known?.status).map(([name, known]) => row(name, known.status, known.health ?? null));
 }
 
 /**
