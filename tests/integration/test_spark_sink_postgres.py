@@ -11,10 +11,11 @@ import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.admin.topic_admin import TopicSpec
+from tests.integration.refused_sinks import refusal
 from tests.support.polling import wait_for
 from tests.support.postgres import Postgres
 from tests.support.sinks import make_topic, send, wait_for_committed
-from tests.support.spark_sinks import Numbers, change_offsets, create_spark_sink, kill_task, refusal
+from tests.support.spark_sinks import Numbers, change_offsets, create_spark_sink, kill_task
 from tests.support.topics import replace_topic
 from tests.support.worker_process import WorkerProcess
 

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from headrace.kafka.admin.topic_admin import TopicSpec
+from tests.integration.refused_sinks import refusal
 from tests.support.polling import wait_for
 from tests.support.sinks import committed, make_topic, send, wait_for_committed
 from tests.support.spark_sinks import (
@@ -26,7 +27,6 @@ from tests.support.spark_sinks import (
     kill_task,
     offset,
     parquet_rows,
-    refusal,
     task_pid,
     wait_for_rows,
 )

@@ -13,12 +13,19 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from tests.support.polling import wait_for, within
-from tests.support.raw_http import answer_to, connected, is_closed, statuses
+from tests.support.raw_http import connected, everything_from, is_closed, statuses
 from tests.support.worker_process import WorkerProcess
 
 HALF_OPEN = 1100
 AUTHORIZATION = b"Authorization: Basic YW5uYTpzZWNyZXQ=\r\n"
 ATTACKER, ANOTHER = "127.0.0.2", "127.0.0.3"
+
+
+def answer_to(port: int, sent: bytes, source: str = "127.0.0.1") -> bytes:
+    """All that comes back until the worker closes the connection, or says nothing for two seconds."""
+    with connected(port, source) as connection:
+        connection.sendall(sent)
+        return everything_from(connection, 2)
 
 
 @pytest.fixture

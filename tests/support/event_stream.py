@@ -6,16 +6,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event's id, its kind and its JSON."""
-
+class Event(NamedTuple):
     id: str
     kind: str
     states: dict[str, Any]
@@ -26,8 +22,7 @@ def streamed(client: httpx2.Client, last: str | None = None, **query: Any) -> It
     """The events of a stream after the last one that is known, until it or the block ends."""
     headers = {} if last is None else {"Last-Event-ID": last}
     with client.stream("GET", "/events", headers=headers, params=query) as answer:
-        if answer.status_code != 200:
-            raise AssertionError(f"{answer.status_code} {answer.read().decode()}")
+        assert answer.status_code == 200, f"{answer.status_code} {answer.read().decode()}"
         assert answer.headers["content-type"].startswith("text/event-stream")
         events = _events(answer.iter_lines())  # held until the block ends: without it, the client closes the stream
         yield events
@@ -35,12 +30,9 @@ def streamed(client: httpx2.Client, last: str | None = None, **query: Any) -> It
 
 def next_that(events: Iterator[Event], wanted: Callable[[Event], object]) -> Event:
     """The first event that is wanted; AssertionError if the stream ends before."""
-    seen: list[Event] = []
-    for event in events:
-        seen.append(event)
-        if wanted(event):
-            return event
-    raise AssertionError(f"the stream has ended after {seen}")
+    found = next((event for event in events if wanted(event)), None)
+    assert found is not None, "the stream has ended"
+    return found
 
 
 def _events(lines: Iterator[str]) -> Iterator[Event]:
@@ -49,7 +41,6 @@ def _events(lines: Iterator[str]) -> Iterator[Event]:
         if line:
             name, _, text = line.partition(": ")
             fields[name] = text
-            continue
-        if "data" in fields:
+        elif "data" in fields:
             yield Event(fields["id"], fields["event"], json.loads(fields["data"]))
-        fields = {}
+            fields = {}

@@ -7,12 +7,10 @@ import threading
 from concurrent.futures import Future
 from contextlib import suppress
 
-from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.kafka.data.transactional_producer import TransactionalProducer
-from headrace.kafka.errors import ProducerFencedError
 from headrace.model.health import Progress, Stage
-from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.task.task_protocol import ConfirmStart, Failed, Measured, Paused, Running, Stopped, TopicsUsed
 from headrace.task.task_spec import TaskSpec
@@ -56,19 +54,6 @@ class IdleTask:
         """Return what its worker answers to the question for GO."""
         return bool(self._listener.answer(self.spec.id, ConfirmStart()))
 
-    def is_fenced(self, topic: str) -> bool:
-        """Return True if its producer can write no more; it is of no use afterwards."""
-        assert self.producer is not None
-        try:
-            self.producer.begin()
-            self.producer.records.send(topic, None, b"never visible")
-            self.producer.commit(20)
-        except ProducerFencedError:
-            return True
-        finally:
-            self.producer.close()
-        return False
-
     def use(self, *topics: str) -> None:
         """Report topics as a process does: of each once, until they are to be forgotten."""
         new = [topic for topic in topics if topic not in self.reported_topics]
@@ -103,8 +88,7 @@ class IdleTask:
     def measure(self) -> None:
         self._listener.on_event(self.spec.id, Measured(Progress(Stage.POLLING, 0)))
 
-    def spark_attempt(self) -> SparkAttempt | None:
-        return None
+    def spark_attempt(self) -> None: ...
 
 
 class IdleLauncher:
@@ -117,8 +101,7 @@ class IdleLauncher:
 
     def start(self) -> None: ...
 
-    def analyse(self, job: FrameJob) -> ConfigError | None:
-        return None
+    def analyse(self, job: FrameJob) -> None: ...
 
     def run_job(self, job: FrameJob) -> None:
         raise RetriableError("no Spark here")

@@ -13,13 +13,6 @@ def connected(port: int, source: str = "127.0.0.1", timeout: float = 20) -> sock
     return socket.create_connection(("127.0.0.1", port), timeout, source_address=(source, 0))
 
 
-def answer_to(port: int, sent: bytes, source: str = "127.0.0.1") -> bytes:
-    """All that comes back until the worker closes the connection, or says nothing for two seconds."""
-    with connected(port, source) as connection:
-        connection.sendall(sent)
-        return everything_from(connection, 2)
-
-
 def everything_from(connection: socket.socket, patience: float) -> bytes:
     received = b""
     connection.settimeout(patience)

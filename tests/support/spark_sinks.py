@@ -34,20 +34,6 @@ def create_spark_sink(worker: WorkerProcess, name: str, topics: str, **config: s
     worker.create(name, **{**defaults, **config})
 
 
-def refusal(worker: WorkerProcess, name: str, topics: str, **config: str) -> str:
-    """Return the error that a user gets in place of a connector."""
-    wait_for(lambda: "is up, UI at" in worker.log, 60, "Spark's start: before, it is not asked")
-    wanted = {"connector.class": "SparkSink", "topics": topics, **config}
-    for _ in range(3):
-        answer = worker.rest.post("/connectors", json={"name": name, "config": wanted})
-        if answer.status_code == 400:
-            return str(answer.json()["message"])
-        # A machine that has too much to do.
-        assert "Spark did not say within" in worker.log, answer.text
-        worker.delete(name)
-    raise AssertionError(f"{config} was not refused")
-
-
 def walked(path: Path) -> Iterator[Path]:
     """All files below, though directories come and go meanwhile."""
     for directory, _, names in os.walk(path):
@@ -70,8 +56,7 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
     if not found:
         return []
     dataset = ds.dataset(found, format="parquet", partitioning="hive", partition_base_dir=str(path))
-    rows: list[dict[str, Any]] = dataset.to_table().to_pylist()
-    return rows
+    return list(dataset.to_table().to_pylist())
 
 
 def wait_for_rows(
