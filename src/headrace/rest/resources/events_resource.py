@@ -20,7 +20,7 @@ from headrace.rest.access.operations import Role
 from headrace.rest.event_streams import EventStreams, Look
 
 LONGEST_S: Final = 60
-"""Seconds after which a client has to come again, so that its user and the rules are looked at again."""
+"""Seconds after which a stream ends, so that the client's login and the rules are checked again."""
 _HEARTBEAT_S: Final = 15.0
 _RETRY: Final = "retry: 1000\n\n"
 _RESET, _CHANGE = "reset", "change"
@@ -28,9 +28,9 @@ _SECONDS: Final = "Seconds after which the stream ends. Browsers then connect ag
 _LAST: Final = "The id of the last event that the client has got; browsers send it when they connect again"
 _DESCRIPTION: Final = (
     "Server-sent events. `reset` has the states of all connectors, as GET /connectors?expand=status&expand=health, and "
-    "`change` those that are others now, null for a connector that is gone. Without `Last-Event-ID`, or where that is "
+    "`change` those that have changed, null for a connector that is gone. Without `Last-Event-ID`, or where that is "
     "of another worker process, the first event is a reset. A state that changes again before it is sent is not sent. "
-    "A change of nothing comes every 15 seconds, where there is no other. Secrets are hidden, whoever asks."
+    "A change of nothing comes every 15 seconds, if there is no other. Secrets are hidden for every user."
 )
 
 Seconds = Annotated[int, Query(ge=1, le=LONGEST_S, description=_SECONDS)]
