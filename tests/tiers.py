@@ -113,6 +113,7 @@ SLOW: Final = (
     # all screens in a real Chromium, for each role, and their figures; the first tier has two journeys
     "console/test_screens.py",
     "console/test_measures.py",
+    "console/test_records.py",
     "console/test_roles.py",
     # a real Prometheus, a worker of its own
     "integration/test_prometheus.py",

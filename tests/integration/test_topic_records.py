@@ -88,6 +88,28 @@ def test_a_client_follows_by_positions(
     assert values(first) + values(second) == ["1", "2", "3", "4", "5"]
 
 
+def test_records_of_a_time_and_later(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """In each partition by itself; where all is older, what comes next is read."""
+    make_topic(broker.bootstrap_servers, unique, 2)
+    create_sink(worker, unique, unique, tmp_path / "out")
+    for at, partition in ((1000, 0), (2000, 0), (3000, 0), (1500, 1)):
+        send(broker.bootstrap_servers, unique, [b"%d" % at], partition, timestamp=1_780_300_800_000 + at)
+    found = records(worker, unique, unique, from_="2026-06-01T08:00:02Z")
+    assert values(found) == ["2000", "3000"] and found["positions"] == "0:3,1:1"
+    assert values(records(worker, unique, unique, from_="2026-06-01T10:00:02.001+02:00")) == ["3000"]
+    assert values(records(worker, unique, unique, from_="2026-06-01 08:00Z", partition=1)) == ["1500"]
+    assert sorted(values(records(worker, unique, unique, from_="1969-12-31T23:00:00Z"))) == sorted(
+        ["1000", "1500", "2000", "3000"]
+    )
+    late = records(worker, unique, unique, from_="2030-01-01T00:00:00Z")
+    assert late["records"] == [] and late["positions"] == "0:3,1:1"
+    for wrong in ("2026-06-01T08:00:02", "2026-06-31T08:00:00Z", "20260601T080000Z", "yesterday"):
+        answer = worker.rest.get(f"/connectors/{unique}/topics/{unique}/records", params={"from": wrong})
+        assert answer.status_code == 400 and "a time with its zone" in answer.json()["message"]
+
+
 def test_bytes_that_the_converter_cannot_decode_are_shown_with_the_error(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:

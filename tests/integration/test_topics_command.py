@@ -52,6 +52,11 @@ def test_topics_and_their_records(worker: WorkerProcess, broker: EmbeddedBroker,
         ["0:19", "k", "19", "[h=12]"],
     ]
     assert run(worker, "topics", "tail", unique, "--partition", "1") == ""
+    since = run(worker, "topics", "head", unique, "--since", "2023-11-14T22:13:20Z", "-n", "20")
+    assert len(since.splitlines()) == 20
+    assert run(worker, "topics", "head", unique, "--since", "2023-11-14T22:13:21Z") == ""
+    assert "a time with its zone" in run(worker, "topics", "head", unique, "--since", "noon", code=1)
+    assert "--from-offset" in run(worker, "topics", "head", unique, "--since", "noon", "--from-offset", "1", code=2)
 
 
 def test_the_connector_is_found_if_it_is_the_only_one(

@@ -77,12 +77,20 @@ def head(
     from_offset: Annotated[
         int | None, typer.Option(min=0, help="Begin at this offset of each partition.", show_default=False)
     ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Begin with the records of this time, as 2026-06-01T08:00:00Z, and later.", show_default=False
+        ),
+    ] = None,
     as_json: AsJson = False,
     raw: Raw = False,
     no_answer_timeout: NoAnswerTimeout = None,
 ) -> None:
     """Show the first records of a topic, as its connector's converters decode them."""
-    begin = "begin" if from_offset is None else str(from_offset)
+    if since is not None and from_offset is not None:
+        raise ArgumentError("--since and --from-offset both say where to begin", remedy="Leave one of them out")
+    begin = since or ("begin" if from_offset is None else str(from_offset))
     follower = Follower(session, no_answer_timeout) if follow else None
     _show(_Reader(session, topic, connector, partition, raw), begin, n, follower, as_json)
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from headrace.api.errors import ConnectError
@@ -26,16 +27,30 @@ TAIL: Final = "tail"
 _WORDS: Final = (BEGIN, END, TAIL)
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
 _POSITIONS: Final = re.compile(r"[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _READ_S: Final = 20.0
 _RAW_BYTES: Final = 4 << 20
 _ANSWER_CHARS: Final = 8 << 20
 
 
 def check_positions(text: str) -> None:
-    """Raise BadRequestError unless ``text`` is a word, an offset, or as ``positions_text`` returns it."""
-    if text not in _WORDS and not _OFFSET.fullmatch(text) and not _POSITIONS.fullmatch(text):
-        words = ", ".join(_WORDS)
-        raise BadRequestError(f"from={text:.200} is none of {words}, an offset, or positions as 0:17,1:4")
+    """Raise BadRequestError unless ``text`` is a word, an offset, a time, or as ``positions_text`` returns it."""
+    if text in _WORDS or _OFFSET.fullmatch(text) or _POSITIONS.fullmatch(text) or time_of(text) is not None:
+        return
+    words = ", ".join(_WORDS)
+    other = "an offset, positions as 0:17,1:4, or a time with its zone as 2026-06-01T08:00:00Z (in a URL + is %2B)"
+    raise BadRequestError(f"from={text:.200} is none of {words}, {other}")
+
+
+def time_of(text: str) -> int | None:
+    """Return a time with its zone (ISO 8601) as ms since the epoch; None for any other text."""
+    if not _TIME.fullmatch(text):
+        return None
+    try:
+        return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
+    except ValueError:  # as the 31st of June
+        return None
 
 
 def positions_text(positions: Mapping[int, int]) -> str:
@@ -44,7 +59,10 @@ def positions_text(positions: Mapping[int, int]) -> str:
 
 
 def positions_of(text: str, bounds: Mapping[int, tuple[int, int]]) -> dict[int, int]:
-    """Return the offsets by partition where a read of ``from=text`` begins, of partitions in ``bounds`` only."""
+    """Return the offsets by partition where a read of ``from=text`` begins, of partitions in ``bounds`` only.
+
+    ``text`` is no time: these offsets the brokers know.
+    """
     if text == BEGIN:
         return {partition: low for partition, (low, _) in bounds.items()}
     if text == END:
@@ -57,7 +75,10 @@ def positions_of(text: str, bounds: Mapping[int, tuple[int, int]]) -> dict[int, 
 
 @dataclass(frozen=True, slots=True)
 class RecordsSpec:
-    """A request for records. ``begin`` as for ``positions_of``; ``wait`` is in seconds; ``raw`` is without decoding."""
+    """A request for records.
+
+    ``begin`` as for ``check_positions``; ``wait`` is in seconds; ``raw`` is without decoding.
+    """
 
     worker: Mapping[str, str]
     connector: Mapping[str, str]
@@ -101,7 +122,11 @@ def _read(wanted: RecordsSpec, reader: TopicReader) -> ReadRecords:
         raise UnknownPartitionError(f"Topic {wanted.topic} has no partition {wanted.partition}; {highest}")
     if wanted.begin == TAIL:
         return reader.tail(chosen, limits)
-    positions = positions_of(wanted.begin, reader.bounds(chosen, limits.deadline))
+    timestamp = time_of(wanted.begin)
+    if timestamp is None:
+        positions = positions_of(wanted.begin, reader.bounds(chosen, limits.deadline))
+    else:
+        positions = reader.at_time(timestamp, chosen, limits.deadline)
     if wanted.wait:
         limits = ReadLimits(wanted.limit, _RAW_BYTES, Deadline.after(wanted.wait))
     return reader.read(positions, limits, follow=wanted.wait > 0)

@@ -98,6 +98,24 @@ class TopicReader:
         """Return the first offset and the end of each of these partitions."""
         return {partition: self._bounds(partition, deadline) for partition in partitions}
 
+    def at_time(self, timestamp: int, partitions: Iterable[int], deadline: Deadline) -> dict[int, int]:
+        """Return, of each of these partitions, the offset of the first record of this time (ms) or later.
+
+        Of a partition without such a record it is the end. Java: ``Consumer.offsetsForTimes``.
+        """
+        bounds = self.bounds(partitions, deadline)
+        # Brokers take negative times for "the first" and "the last".
+        wanted = [TopicPartition(self._topic, partition, max(timestamp, 0)) for partition in bounds]
+        doing = f"looking up a time in {self._topic}"
+        try:
+            found = self._consumer.client.offsets_for_times(wanted, max(deadline.remaining(), _LEAST_TIMEOUT_S))
+        except KafkaException as error:
+            raise connect_error(error, doing) from error
+        for each in found:
+            if each.error is not None:
+                raise connect_error(each.error, doing)
+        return {each.partition: each.offset if each.offset >= 0 else bounds[each.partition][1] for each in found}
+
     def read(self, positions: Mapping[int, int], limits: ReadLimits, *, follow: bool = False) -> ReadRecords:
         """Return records from `positions`, until a limit or the ends of all partitions.
 

@@ -22,7 +22,8 @@ from headrace.rest.routing import json_router
 
 _TICK_S: Final = 1.0
 _FROM: Final = (
-    "begin, end, tail for the last records, an offset, or the positions of an earlier answer, such as 0:17,1:4"
+    "begin, end, tail for the last records, an offset, a time with its zone, such as 2026-06-01T08:00:00Z, for the "
+    "records of that time and later, or the positions of an earlier answer, such as 0:17,1:4"
 )
 _WAIT: Final = "Seconds to wait for a first record. The answer comes as soon as there is one"
 
