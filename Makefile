@@ -82,6 +82,10 @@ demo-cdc: setup ## Debezium between two databases, under kills (needs PostgreSQL
 session: setup ## Record docs/session: a terminal session on a real worker, as asciicast and as text
 	@$(PY) -m scripts.record_session
 
+.PHONY: screenshots
+screenshots: setup ## Screens of the console into docs/images, compared with the last ones (CHECK=1 only compares)
+	@$(PY) -m scripts.console_screenshots $(if $(filter-out 0 no false,$(CHECK)),--check)
+
 .PHONY: bench
 bench: setup ## Side by side with Java Kafka Connect on the same broker (about forty minutes)
 	@$(PY) -m bench

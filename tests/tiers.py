@@ -112,6 +112,7 @@ SLOW: Final = (
     "integration/test_singer_taps.py",
     # all screens in a real Chromium, for each role, and their figures; the first tier has two journeys
     "console/test_screens.py",
+    "console/test_screenshots.py",
     "console/test_measures.py",
     "console/test_records.py",
     "console/test_roles.py",

@@ -48,7 +48,7 @@ export function DeadLetters({ name }) {
   const letters = found.content;
   const end = html`<button onClick=${found.again}>Read again</button><button disabled=${!letters?.matching} onClick=${() => void ask("redrive")}>Redrive …</button><button class="danger" disabled=${!letters?.matching} onClick=${() => void ask("discard")}>Discard …</button>`;
   return html`<${Trouble} error=${found.error} />
-    <div class="line"><input type="text" size="40" placeholder="Filter: stage=VALUE_CONVERTER, message~=timeout" aria-label="Filter dead letters" value=${filter} onChange=${(/** @type {any} */ event) => setFilter(event.target.value)} /></div>
+    <div class="line"><input type="text" size="52" placeholder="Filter: stage=VALUE_CONVERTER, message~=timeout" aria-label="Filter dead letters" value=${filter} onChange=${(/** @type {any} */ event) => setFilter(event.target.value)} /></div>
     ${job && html`<${Card} title=${`The last ${job.action}`}><div class="line"><${Badge} kind=${job.ended === null ? "degraded" : job.error ? "failed" : "healthy"} text=${job.state} />${job.error}</div><${Counts} counts=${job.counts ?? {}} />
       ${job.failures.map((/** @type {string} */ each) => html`<div class="note error">${each}</div>`)}<//>`}
     ${letters && html`<${Card} title=${`${countText(letters.matching)} dead ${letters.matching === 1 ? "letter" : "letters"} in ${letters.topic}`} end=${end} padded=${false}>

@@ -58,8 +58,13 @@ function options(label, element) {
     cursor: { y: false },
     scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ least, /** @type {number} */ most) => [least, most] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.1 : 1] } },
     axes: [{ ...axis, space: 80, size: 30, values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map(clockText) }, { ...axis, size: 60 }],
-    series: [{}, { label, stroke: colour("--accent"), fill: colour("--accent-soft"), width: 1.5, points: { show: false } }],
+    series: [{}, { label, stroke: colour("--accent"), fill: colour("--accent-soft"), width: 1.5, points: { show: isSingle } }],
   };
+}
+
+/** A single value makes no line. @param {uPlot} plot */
+function isSingle(plot) {
+  return plot.data[1].filter((each) => each !== null).length === 1;
 }
 
 /** @param {number} at in seconds since the epoch */

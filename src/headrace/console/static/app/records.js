@@ -29,7 +29,7 @@ export function Records({ name, topic, partitions }) {
     <${Trouble} error=${found.error} />${said && !found.error && html`<div class="body quiet">${said}</div>`}
     <div class="scroll" tabindex="0" role="region" aria-label="Table"><table><thead><tr><th class="number">Partition</th><th class="number">Offset</th><th>Time (UTC)</th><th>Key</th><th>Value</th></tr></thead><tbody>
     ${shown.map((/** @type {any} */ each) => html`<tr key=${`${each.partition}-${each.offset}`}><td class="number">${each.partition}</td><td class="number">${each.offset}</td><td class="short">${timeText(each.timestamp)}</td>
-      <td class="mono">${part(each.key)}</td><td class="mono" title=${headersOf(each)}>${part(each.value)}</td></tr>`)}</tbody></table></div><//>`;
+      <td class="mono key">${part(each.key)}</td><td class="mono" title=${headersOf(each)}>${part(each.value)}</td></tr>`)}</tbody></table></div><//>`;
 }
 
 /** The form that says where to begin. @param {{partitions: number, choose: (choice: Choice) => void, next: (() => void) | null}} props */
