@@ -34,6 +34,7 @@ FIRST: Final = (
     "faults/test_out_of_memory.py::test_memory_errors_of_tasks",
     "faults/test_out_of_memory.py::test_task_that_the_kernel_kills",
     # requests: whose they are, what they hold, how they are sent
+    "security/test_open_pages.py::test_nothing_else_is_open",
     "security/test_access.py::test_no_path_is_open_to_those_whom_no_rule_lets_in",
     "security/test_internal_endpoints.py::test_unsigned_requests_are_refused_before_their_body_arrives",
     "security/test_rest_load.py::test_ambiguous_requests_are_answered_400_and_end_the_connection",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sign-in by the browser, and screens that offer what the user's role may do and no more."""
+"""Sign-in by the page's own form, and screens that offer what the user's role may do and no more."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.console.browser import Console
+from tests.support.oidc_server import AUDIENCE, OidcServer
 from tests.support.worker_process import WorkerProcess
 
 RULES = """
 rules:
   - {users: [root], role: admin}
-  - {users: [vera], role: viewer}
+  - {users: [vera, tom], role: viewer}
   - {users: [olga], role: viewer}
   - {users: [olga], role: operator, connectors: ["pay-*"]}
 """
@@ -26,14 +27,24 @@ STATE = ["Pause", "Stop", "Restart"]
 
 
 @pytest.fixture(scope="module")
-def guarded(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+def issuer() -> Iterator[OidcServer]:
+    with OidcServer() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    broker: EmbeddedBroker, issuer: OidcServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WorkerProcess]:
     """A worker with a user for each role, and two connectors."""
     directory = tmp_path_factory.mktemp("roles")
     (directory / "users").write_text("".join(f"{user}={user}pw\n" for user in USERS))
     (directory / "rules.yaml").write_text(RULES)
     (directory / "users").chmod(0o600)
     access = {
-        "rest.authentication": "basic",
+        "rest.authentication": "jwt,basic",
+        "rest.jwt.issuer": issuer.url,
+        "rest.jwt.audience": AUDIENCE,
         "rest.basic.auth.credentials.file": str(directory / "users"),
         "rest.authorization.file": str(directory / "rules.yaml"),
     }
@@ -49,14 +60,22 @@ def guarded(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) ->
 
 @contextmanager
 def signed_in(browser: Browser, worker: WorkerProcess, user: str) -> Iterator[Console]:
-    """The console of a user, whose name and password the browser sends when the worker asks for them."""
-    credentials = {"username": user, "password": f"{user}pw"}
-    console = Console(browser, f"http://127.0.0.1:{worker.port}", http_credentials=credentials)
+    """The console of a user who has signed in."""
+    console = Console(browser, f"http://127.0.0.1:{worker.port}")
     try:
+        page = console.open()
+        enter(page, user, f"{user}pw")
+        expect(page.get_by_test_id("cluster-health")).to_be_visible()
         yield console
         assert console.faults == []
     finally:
         console.close()
+
+
+def enter(page: Page, user: str, password: str) -> None:
+    page.get_by_label("User").fill(user)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
 
 
 def screens_of(page: Page) -> list[str]:
@@ -109,11 +128,90 @@ def test_an_operator_of_one_connector_is_not_one_of_others(browser: Browser, gua
         assert buttons_of(page) == []
 
 
-def test_no_user_gets_the_console_without_a_password(browser: Browser, guarded: WorkerProcess) -> None:
+def test_a_wrong_password_is_refused_in_the_apis_words(browser: Browser, guarded: WorkerProcess) -> None:
     console = Console(browser, f"http://127.0.0.1:{guarded.port}")
     try:
-        answer = console.page.request.get(f"{console.url}/console")
-        assert answer.status == 401
-        assert "basic" in answer.headers["www-authenticate"].lower()
+        page = console.open("connectors", "orders", "topics")
+        challenges: list[str | None] = []
+        page.on(
+            "response",
+            lambda answer: answer.status == 401 and challenges.append(answer.header_value("WWW-Authenticate")),
+        )
+        for password in ("wrong", "verapw "):
+            enter(page, "vera", password)
+            expect(page.get_by_role("alert")).to_have_text("User cannot access the resource.")
+        assert page.evaluate("sessionStorage.length") == 0
+        assert challenges and set(challenges) == {None}  # else the browser would ask with its own dialog
+        enter(page, "vera", "verapw")
+        expect(page.get_by_role("heading", level=1)).to_have_text("orders")  # the screen that was asked for
+        assert page.get_by_label("Password").count() == 0
+        assert console.faults == []
+    finally:
+        console.close()
+
+
+def test_credentials_are_those_of_one_tab_and_are_forgotten(browser: Browser, guarded: WorkerProcess) -> None:
+    with signed_in(browser, guarded, "root") as console:
+        page = console.page
+        page.reload()
+        expect(page.get_by_test_id("cluster-health")).to_be_visible()
+        assert page.context.cookies() == [] and page.evaluate("localStorage.length") == 0
+        other = page.context.new_page()
+        other.goto(f"{console.url}/console")
+        expect(other.get_by_label("Password")).to_be_visible()
+        page.goto(f"{console.url}/docs")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("REST API")
+        page.goto(f"{console.url}/console#/connectors/orders/logs")
+        expect(page.get_by_role("log")).to_contain_text("orders")
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Password")).to_be_visible()
+        assert page.evaluate("sessionStorage.length") == 0
+        assert "root" not in page.content() and "orders" not in page.locator("main").text_content()
+        enter(page, "vera", "verapw")
+        expect(page.get_by_role("heading", level=1)).to_have_text("orders")
+        page.get_by_role("link", name="Overview").click()
+        expect(page.get_by_test_id("cluster-health")).to_be_visible()
+        assert screens_of(page) == ["Overview", "Connectors", "Workers", "Plugins"]
+
+
+def test_changes_come_by_themselves_to_a_user_who_has_signed_in(browser: Browser, guarded: WorkerProcess) -> None:
+    with signed_in(browser, guarded, "vera") as console:
+        with console.page.expect_response("**/events") as answered:
+            console.page.reload()
+        assert answered.value.status == 200
+
+
+def test_a_password_that_is_no_longer_right_asks_for_another(browser: Browser, guarded: WorkerProcess) -> None:
+    with signed_in(browser, guarded, "vera") as console:
+        page = console.page
+        page.evaluate("sessionStorage.setItem('headrace.authorization', 'Basic dmVyYTp4')")
+        expect(page.get_by_label("Password")).to_be_visible()
+        assert page.evaluate("sessionStorage.length") == 0
+        enter(page, "vera", "verapw")
+        expect(page.get_by_test_id("cluster-health")).to_be_visible()
+
+
+def test_a_browser_is_led_to_the_form_and_other_clients_are_asked(guarded: WorkerProcess) -> None:
+    url = f"http://127.0.0.1:{guarded.port}"
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    led = httpx2.get(url, headers=browser)
+    assert (led.status_code, led.headers["location"]) == (303, "console")
+    refused = httpx2.get(url)
+    assert refused.status_code == 401 and "Basic realm" in refused.headers["www-authenticate"]
+
+
+def test_a_token_is_a_way_in(browser: Browser, guarded: WorkerProcess, issuer: OidcServer) -> None:
+    console = Console(browser, f"http://127.0.0.1:{guarded.port}")
+    try:
+        page = console.open()
+        page.get_by_role("button", name="Token").click()
+        page.get_by_label("Token").fill(issuer.token(sub="tom", aud="other"))
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_have_text("User cannot access the resource.")
+        page.get_by_label("Token").fill(issuer.token(sub="tom"))
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_test_id("cluster-health")).to_be_visible()
+        assert screens_of(page) == ["Overview", "Connectors", "Workers", "Plugins"]
+        assert console.faults == []
     finally:
         console.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The routes of the pages and their files. Who may read them is the REST API's access control's to say."""
+"""The routes of the pages and their files, which the REST API's access control opens to everybody."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ _HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 """No script, style or request but to the worker's own files and API, and no page of others around these."""
+_MODULES_OF_DOCS: Final = (
+    "docs/ app/html.js app/credentials.js vendor/preact vendor/preact-hooks vendor/htm vendor/signals"
+)
 _REVALIDATED: Final = "no-cache"
 _KEPT: Final = "private, max-age=31536000, immutable"
 """``private``: behind authentication, a proxy must not keep files for others."""
@@ -39,9 +42,7 @@ def console_router() -> APIRouter:
 
     @router.get("/docs")
     async def docs(request: Request) -> Response:
-        return _page(
-            request, "docs.html", "docs/ app/html.js vendor/preact vendor/preact-hooks vendor/htm vendor/signals"
-        )
+        return _page(request, "docs.html", _MODULES_OF_DOCS)
 
     @router.get("/console/static/{digest}/{path:path}")
     async def static(request: Request, digest: str, path: str) -> Response:

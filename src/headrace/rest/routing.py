@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from fastapi import APIRouter, Depends, Query
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -16,9 +17,9 @@ _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _MATCHES_JSON: Final = frozenset({JSON, "application/*", "*/*", "*"})
 
 
-def accepted_types(request: Request) -> Iterator[str]:
+def accepted_types(headers: Headers) -> Iterator[str]:
     """Yield the media types of ``Accept``, in lower case and without parameters."""
-    for each in ",".join(request.headers.getlist("accept")).split(","):
+    for each in ",".join(headers.getlist("accept")).split(","):
         media_type = each.partition(";")[0].strip().lower()
         if media_type:
             yield media_type
@@ -26,7 +27,7 @@ def accepted_types(request: Request) -> Iterator[str]:
 
 async def check_accept(request: Request) -> None:
     """Raise 406 for a request that accepts other types only, before it is handled; also where no body is answered."""
-    accepted = set(accepted_types(request))
+    accepted = set(accepted_types(request.headers))
     if accepted and not accepted & _MATCHES_JSON:
         raise HTTPException(406, f"The answer would be {JSON}, which the header Accept does not have")
 

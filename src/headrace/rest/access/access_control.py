@@ -26,6 +26,7 @@ from headrace.rest.access.authentication import (
 from headrace.rest.access.change_audit import UNSIGNED, AskedFor, ChangeAudit, address_of, is_change
 from headrace.rest.access.forwarded_user import HEADER as FORWARDED
 from headrace.rest.access.forwarded_user import ForgedBodyError, checked_body
+from headrace.rest.access.open_pages import challenge_header, is_open
 from headrace.rest.access.operations import Role, operation
 from headrace.rest.access.rules import Decision, Rules
 from headrace.rest.exception_mapper import error_response
@@ -119,6 +120,10 @@ class AccessControl:
 
     async def _admit(self, scope: Scope) -> tuple[ASGIApp | None, Scope]:
         """Return the answer to a refused request, or None and the scope for an accepted one."""
+        if is_open(scope):
+            # Credentials are not looked at: wrong ones must not keep the page away that asks for others.
+            self._audit(scope, ANONYMOUS, None, "allowed")
+            return None, scope
         address = address_of(scope)
         principal, refusal = None, None
         wait = self._wait(scope, address)
@@ -137,7 +142,7 @@ class AccessControl:
             log.warning("A login from %s was refused: %s", address, refusal)
         if principal is None:
             self._audit(scope, ANONYMOUS, None, "unauthenticated")
-            return self._challenge(), scope
+            return self._challenge(Headers(scope=scope)), scope
         return self._authorize(scope, principal)
 
     def _wait(self, scope: Scope, address: str) -> int:
@@ -186,9 +191,9 @@ class AccessControl:
         rule = decision.rule if isinstance(decision, Decision) else None
         self._record(asked_for.decision(rule, _result(decision)))
 
-    def _challenge(self) -> ASGIApp:
+    def _challenge(self, asked: Headers) -> ASGIApp:
         schemes = [each.scheme for each in self._authenticators if each.scheme]
-        headers = {"WWW-Authenticate": ", ".join(schemes)} if schemes else {}
+        headers = {challenge_header(asked): ", ".join(schemes)} if schemes else {}
         return error_response(401, "User cannot access the resource.", headers)
 
 

@@ -114,4 +114,4 @@ def _changed(changed: OffsetsChanged) -> str:
 
 def _accepts_json(request: Request) -> bool:
     """Return True if ``Accept`` names JSON: a request that accepts anything gets no body, by KIP-875."""
-    return JSON in accepted_types(request)
+    return JSON in accepted_types(request.headers)

@@ -17,15 +17,14 @@ from headrace.metrics.exposition import Exposition
 from headrace.metrics.jmx_naming import STRIMZI, Naming
 from headrace.model.service_threads import THREAD_DEATHS, ThreadDeaths
 from headrace.rest.access.access import access_of
+from headrace.rest.access.open_pages import wants_page
 from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
-from headrace.rest.routing import JSON, accepted_types, json_router
+from headrace.rest.routing import json_router
 
 HEALTH_TIMEOUT_SECONDS: Final = 10.0
 """Java: ``DEFAULT_HEALTH_CHECK_TIMEOUT_MS``."""
 
-_OF_BROWSERS: Final = frozenset({"text/html", "application/xhtml+xml"})
-"""All browsers accept both; Java's own HTTP client accepts text/html too, and wants JSON."""
 _HEALTHY: Final = "Worker has completed startup and is ready to handle requests."
 _STARTING: Final = "Worker is still starting up."
 _IMPAIRED: Final = "Worker is ready to handle requests, but not for all of its work."
@@ -110,8 +109,7 @@ def root_router(herder: Herder) -> APIRouter:
 
     @router.get("/", summary="Version of the worker and id of its Kafka cluster")
     async def root(request: Request) -> Response:
-        accepted = set(accepted_types(request))
-        if accepted >= _OF_BROWSERS and JSON not in accepted:
+        if wants_page(request.headers):
             return RedirectResponse("console", HTTPStatus.SEE_OTHER, {"Vary": "Accept"})
         return JSONResponse(to_json(herder.server_info()), headers=access_of(request).role_header())
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live state of the cluster: it comes by itself, or is asked for every few seconds, while the page is visible.
 import { get, getWithRole } from "./api.js";
+import { refusal } from "./credentials.js";
 import { differences } from "./events.js";
 import { computed, signal } from "./html.js";
 import { hear, lastHeard, live } from "./live.js";
@@ -62,7 +63,7 @@ export function refresh() {
 
 /** @param {number} pause */
 function later(pause) {
-  timer = setTimeout(() => (document.hidden || live() ? later(PERIOD_MS) : void refresh()), pause);
+  timer = setTimeout(() => (document.hidden || live() || refusal.peek() ? later(PERIOD_MS) : void refresh()), pause);
 }
 
 async function ask() {

@@ -6,6 +6,7 @@ import { about, follow, trouble } from "./cluster.js";
 import { Connector } from "./connector.js";
 import { Connectors } from "./connectors.js";
 import { Create } from "./create.js";
+import { refusal } from "./credentials.js";
 import { html, render } from "./html.js";
 import { Help, listen } from "./keys.js";
 import { Loggers } from "./loggers.js";
@@ -14,6 +15,7 @@ import { Trouble } from "./parts.js";
 import { Plugins } from "./plugins.js";
 import { may } from "./roles.js";
 import { route, to } from "./routes.js";
+import { SignIn, SignOut } from "./sign_in.js";
 import { ThemeButton } from "./theme_button.js";
 import { Workers } from "./workers.js";
 
@@ -27,8 +29,8 @@ function Frame() {
   return html`<a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     <header class="bar"><a class="brand" href="#/">headrace</a>
       <nav aria-label="Screens">${SCREENS.filter(([, , least]) => least === "viewer" || may(least)).map(([name, text]) => html`<a href=${name ? to(name) : "#/"} aria-current=${current === name ? "page" : undefined}>${text}</a>`)}</nav>
-      <div class="end"><span class="quiet mono">${about.value ? about.value.headrace_version : ""}</span><a href="docs">API</a><${ThemeButton} /><${Help} /></div></header>
-    <main class="page" id="content" tabindex="-1"><${Trouble} error=${trouble.value} /><${Screen} /></main><${Overlays} />`;
+      <div class="end"><span class="quiet mono">${about.value ? about.value.headrace_version : ""}</span><a href="docs">API</a><${SignOut} /><${ThemeButton} /><${Help} /></div></header>
+    <main class="page" id="content" tabindex="-1">${refusal.value ? html`<${SignIn} />` : html`<${Trouble} error=${trouble.value} /><${Screen} />`}</main><${Overlays} />`;
 }
 
 function Screen() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page /docs: an introduction, examples, and every operation of /openapi.json.
+import { credentialHeaders } from "../app/credentials.js";
 import { html, render, useEffect, useState } from "../app/html.js";
 import { Operation } from "./operation.js";
 
@@ -20,7 +21,7 @@ function Page() {
   const [error, setError] = useState("");
   const [filter, setFilter] = useState("");
   useEffect(() => {
-    fetch(new URL("openapi.json", document.baseURI)).then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(`${answer.status} ${answer.statusText}`)))).then(setFound, (problem) => setError(problem.message));
+    fetch(new URL("openapi.json", document.baseURI), { headers: credentialHeaders() }).then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.status === 401 ? "sign in to the console first" : `${answer.status} ${answer.statusText}`)))).then(setFound, (problem) => setError(problem.message));
   }, []);
   return html`<header class="bar"><a class="brand" href="console">headrace</a><nav aria-label="Screens"><a href="console">Console</a><a aria-current="page" href="docs">REST API</a></nav></header>
     <main class="page">${error && html`<div class="note error" role="alert">/openapi.json cannot be read: ${error}</div>`}
