@@ -114,6 +114,8 @@ SLOW: Final = (
     # all screens in a real Chromium, for each role, and their figures; the first tier has two journeys
     "console/test_screens.py",
     "console/test_screenshots.py",
+    "console/test_database_journey.py",
+    "console/test_live.py",
     "console/test_measures.py",
     "console/test_records.py",
     "console/test_roles.py",
