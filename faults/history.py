@@ -64,7 +64,7 @@ class Visible:
 def transactions(batches: Iterable[Batch]) -> list[Transaction]:
     """All transactions of a partition, in the order of their ends; the open ones come last.
 
-    Whoever fences a producer ends its transaction with a later epoch, so that a marker belongs to the producer's id.
+    A client that fences a producer ends its transaction with a later epoch, so a marker belongs to the producer's id.
     """
     ended: list[Transaction] = []
     open: dict[int, Transaction] = {}

@@ -31,7 +31,7 @@ class Frozen:
 
 
 class Watch:
-    """Of one connector and the topic of its name. `in_doubt` is set by whoever asks for something."""
+    """Of one connector and the topic of its name. `in_doubt` is set by the caller that requests something."""
 
     def __init__(self, cluster: RestCluster, name: str) -> None:
         self.cluster = cluster

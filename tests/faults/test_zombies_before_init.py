@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task processes that are paused before `init_transactions` and wake after their successors began (invariant 10).
 
-Such a zombie fences whoever took over, and then learns that it may not go on. The successor must go on by itself.
+Such a zombie fences its successor, and then learns that it may not go on. The successor must go on by itself.
 """
 
 from __future__ import annotations

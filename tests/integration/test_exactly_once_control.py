@@ -132,7 +132,7 @@ def take_writes_away(workers: Workers) -> None:
 
 
 def test_reconfiguration_fences_all_former_producers(workers: Workers) -> None:
-    """3, 5, 1, 5 and 3 tasks on two workers: whoever wrote before can write no more, however many come after."""
+    """3, 5, 1, 5 and 3 tasks on two workers: former producers can write no more, however many come after."""
     workers.start()
     workers.start()
     topic = f"{workers.group}-out"

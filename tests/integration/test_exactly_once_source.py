@@ -70,7 +70,7 @@ FILTER = {
 def test_the_offsets_of_batches_that_are_dropped_whole(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str
 ) -> None:
-    """KIP-618: each is committed in a transaction of offsets alone, and whoever comes next goes on behind it."""
+    """KIP-618: each is committed in a transaction of offsets alone, and the next task continues behind it."""
     servers, offsets_topic = broker.bootstrap_servers, worker.properties["offset.storage.topic"]
     topics = TopicAdmin({"bootstrap.servers": servers})
     topics.create_topics([TopicSpec(unique, 1, 1)])

@@ -151,7 +151,7 @@ def test_a_hard_downgrade_and_the_caveat_of_the_upgrade_after_it(stage: Stage, b
     stage.stores.stop()
     gone, admin = own["offsets.storage.topic"], AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.delete_topics([gone])[gone].result(WAIT)
-    # Brokers hear of it a moment later than whoever answers.
+    # Other brokers know it a moment later than the one that answers.
     wait_for(lambda: gone not in admin.list_topics(timeout=WAIT).topics, WAIT, "its end")
     upgraded = Stage(stage.config, stage.common)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever deletes a connector or takes tasks from it leaves no status behind, whatever the order of the writes."""
+"""A worker that deletes a connector or takes tasks from it leaves no status behind, in any order of the writes."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def nothing_is_left(bad_worker: WorkerProcess) -> Iterator[None]:
 
 
 def programs(worker: WorkerProcess) -> list[psutil.Process]:
-    """Return the programs that plugins have started, whoever their parent is now."""
+    """Return the programs that plugins have started, whichever process is their parent now."""
     return [each for each in psutil.process_iter() if command_of(each) == f"sleep {seconds(worker)}"]
 
 

@@ -31,7 +31,7 @@ COMPACTED = {"cleanup.policy": "compact"}
 
 @pytest.fixture(scope="module")
 def own_broker() -> Iterator[EmbeddedBroker]:
-    """Makes topics by itself, uncompacted, for whoever writes to one that is not there."""
+    """Makes topics by itself, uncompacted, for a client that writes to one that does not exist."""
     properties = {"auto.create.topics.enable": "true"}
     with EmbeddedBroker(port=0, properties=properties, jvm_options=QUICK_START_JVM_OPTIONS) as running:
         yield running

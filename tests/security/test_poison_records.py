@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever may write to the internal topics writes poison: the worker goes on, and starts again with it."""
+"""A client that may write to internal topics writes invalid records: the worker continues, and starts with them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _OF_CONNECTORS: Final = re.compile(
     r"|-XX:(?!On)[A-Z]\w*=\d+(?:\.\d+)?[kKmMgG]?"  # -XX:MaxRAMPercentage=50, and no program to run on an error
     r"|-XX:[+-]Use\w+GC"
 )
-"""Options of memory and garbage collection. Others load code, run programs or write files of whoever sets them."""
+"""Options of memory and garbage collection. Others load code, run programs or write files of the user who sets them."""
 
 
 def define_java_options(definition: ConfigDef) -> ConfigDef:

@@ -123,7 +123,7 @@ class KafkaConfigBackingStore:
             except Exception as e:
                 doing = f"writing {what} as {producer.transactional_id}"
                 error = connect_error(fatal_error(producer.records.client) or e, doing)
-                # Invariant 5: an uncertain transaction taints its producer. Whoever claims next ends the transaction.
+                # Invariant 5: an uncertain transaction taints its producer. The next claim ends the transaction.
                 self._drop_producer()
                 if isinstance(error, ProducerFencedError):
                     raise FencedLeaderError(f"Another worker has become the leader: {error}") from e

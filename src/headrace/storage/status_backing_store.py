@@ -100,7 +100,7 @@ class KafkaStatusBackingStore:
         self._send(*records.encode(status), safely=None)
 
     def delete(self, key: records.StatusKey) -> None:
-        """Remove the status of a connector, of a task or of a topic that a connector uses, whoever has written it."""
+        """Remove the status of a connector, of a task or of a topic that a connector uses, of whichever worker."""
         self._send(records.key_bytes(key), None, safely=None)
 
     # ---- reads

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of files: there as a whole or not at all, once each, wherever a writer dies and whoever else is at it."""
+"""Batches of files: there as a whole or not at all, once each, wherever a writer dies, with any other writers."""
 
 from __future__ import annotations
 

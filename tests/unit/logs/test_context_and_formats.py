@@ -101,7 +101,7 @@ def test_json_of_an_exception() -> None:
     line = json.loads(formatter(JSON).format(failed))
     assert line["message"] == "failed" and "connector.context" not in line
     assert line["exception"].startswith("Traceback") and line["exception"].endswith("ValueError: why")
-    # Whoever has hidden something in it has written it before.
+    # A filter that has hidden something in it has formatted it before.
     assert json.loads(formatter(JSON).format(record("failed", exc_text="hidden")))["exception"] == "hidden"
 
 

@@ -32,7 +32,7 @@ def main() -> int:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     woken = _wakeups()
     pid = _start(command)
-    # Whoever reads the command's output has to see its end.
+    # The reader of the command's output has to see its end.
     null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(null, stream)

@@ -75,7 +75,7 @@ class StatusStore(Statuses, Protocol):
         """Record that a connector uses a topic (KIP-558)."""
 
     def delete(self, key: StatusKey) -> None:
-        """Remove a status, whoever has written it."""
+        """Remove a status, of whichever worker."""
 
     def keys(self) -> tuple[StatusKey, ...]:
         """Return the keys of all statuses."""

@@ -31,7 +31,7 @@ _LAST_MESSAGES_S: Final = 5.0
 class AttemptChannel:
     """A connection to one process. ``send`` is for any thread; ``receive`` and ``close`` for the attempt's own.
 
-    A thread of its own writes: a process that hangs takes no messages, and must not hold up whoever is to kill it.
+    A thread of its own writes: a process that hangs takes no messages, and must not delay the thread that kills it.
     """
 
     def __init__(self, connection: Link) -> None:

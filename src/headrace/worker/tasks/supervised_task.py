@@ -294,7 +294,7 @@ class SupervisedTask:
     def _end(self) -> None:
         with self._lock:
             if self._reloading and self.phase in _ALIVE:
-                self._handle = None  # whoever stops the task now need not wait for a process
+                self._handle = None  # a stop of the task need not wait for a process from now on
             else:
                 self._move(TaskEvent.ENDS)
 

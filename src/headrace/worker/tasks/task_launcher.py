@@ -16,7 +16,7 @@ from headrace.task.task_spec import TaskSpec
 class TaskListener(Protocol):
     """A listener for one task's attempts. Called on the launcher's threads.
 
-    Each process of a task is a new attempt, whoever started it.
+    Each process of a task is a new attempt, also one that Spark has started by itself.
     """
 
     def on_event(self, task: ConnectorTaskId, event: Event) -> None:

@@ -145,7 +145,7 @@ def test_a_tolerated_record_is_reported_with_its_position_and_not_logged(
 
 
 def test_a_position_is_of_bounded_size() -> None:
-    """Errors are sent to the worker once a second, and kept; whoever asks for the health gets them."""
+    """Errors are sent to the worker once a second, and kept; a request for the health gets them."""
     huge = {"file": "a" * 10**6, "b" * 10**6: 1, "parts": ["c" * 10**6]}
     position = position_of(SourceRecord(huge, huge, "t"))
     assert len(str(position)) < 20_000 and "a" * 900 in position["source_partition"]["file"]
