@@ -63,6 +63,15 @@ def test_records_of_a_time_and_of_an_offset(page: Page) -> None:
     expect(shown(page).first).to_contain_text("minute 7")
 
 
+def test_values_are_decoded_by_other_converters(page: Page) -> None:
+    page.get_by_label("Decoded by").select_option("JSON")
+    read(page)
+    expect(page.get_by_role("row").filter(has_text="serialization error")).to_have_count(10)
+    page.get_by_label("Decoded by").select_option("text")
+    read(page)
+    expect(shown(page)).to_have_count(10)
+
+
 def test_what_the_filter_leaves_is_downloaded(page: Page, unique: str, tmp_path: Path) -> None:
     page.get_by_label("Filter records").fill("MINUTE 4")
     expect(shown(page)).to_have_count(1)

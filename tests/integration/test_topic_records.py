@@ -63,6 +63,9 @@ def test_records_of_a_source_are_decoded_by_its_converters(worker: WorkerProcess
     assert values(records(worker, source, source, from_="0:1", limit=1)) == ["two"]
     raw = records(worker, source, source, limit=1, raw=True)["records"][0]["value"]
     assert raw == {**first["value"], "schema": None, "value": None}
+    written = json.loads(base64.b64decode(first["value"]["bytes"]))
+    assert values(records(worker, source, source, limit=1, decode="json")) == [written]
+    assert [json.loads(text) for text in values(records(worker, source, source, limit=1, decode="text"))] == [written]
 
 
 def test_a_client_follows_by_positions(

@@ -51,6 +51,8 @@ def test_topics_and_their_records(worker: WorkerProcess, broker: EmbeddedBroker,
         ["0:18", "k", "18", "[h=12]"],
         ["0:19", "k", "19", "[h=12]"],
     ]
+    as_json = json.loads(run(worker, "topics", "tail", unique, "--json", "-n", "1", "--decode", "json"))
+    assert (as_json["key"]["value"], as_json["value"]["value"]) == ("k", 19)
     assert run(worker, "topics", "tail", unique, "--partition", "1") == ""
     since = run(worker, "topics", "head", unique, "--since", "2023-11-14T22:13:20Z", "-n", "20")
     assert len(since.splitlines()) == 20

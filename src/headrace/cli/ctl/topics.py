@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -23,6 +23,7 @@ _MOST: Final = 1000
 _WAIT_S: Final = 20
 _HEADINGS: Final = ("TOPIC", "CONNECTOR", "DIRECTION", "PARTITIONS", "RECORDS", "SIZE")
 
+Decoding = Literal["connector", "text", "json"]
 Topic = Annotated[str, typer.Argument(help="A topic that a connector uses.", show_default=False)]
 Count = Annotated[int, typer.Option("-n", "--lines", min=0, max=_MOST, help="Number of records.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Continue with new records, until Ctrl-C.")]
@@ -38,6 +39,9 @@ By = Annotated[
 Partition = Annotated[int | None, typer.Option(min=0, help="This partition alone.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="A line of JSON for each record.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Bytes as they are in Kafka, without decoding.")]
+
+
+Decode = Annotated[Decoding, typer.Option(help="The converters: the connector's, or others that read text or JSON.")]
 
 
 @command(topics, "ls", "headrace topics ls", "headrace topics ls orders -o json", output=True)
@@ -85,6 +89,7 @@ def head(
     ] = None,
     as_json: AsJson = False,
     raw: Raw = False,
+    decode: Decode = "connector",
     no_answer_timeout: NoAnswerTimeout = None,
 ) -> None:
     """Show the first records of a topic, as its connector's converters decode them."""
@@ -92,7 +97,7 @@ def head(
         raise ArgumentError("--since and --from-offset both say where to begin", remedy="Leave one of them out")
     begin = since or ("begin" if from_offset is None else str(from_offset))
     follower = Follower(session, no_answer_timeout) if follow else None
-    _show(_Reader(session, topic, connector, partition, raw), begin, n, follower, as_json)
+    _show(_Reader(session, topic, connector, partition, raw=raw, decode=decode), begin, n, follower, as_json)
 
 
 @command(topics, "tail", "headrace topics tail orders -f", "headrace topics tail orders --connector sink --partition 0")
@@ -105,21 +110,35 @@ def tail(
     partition: Partition = None,
     as_json: AsJson = False,
     raw: Raw = False,
+    decode: Decode = "connector",
     no_answer_timeout: NoAnswerTimeout = None,
 ) -> None:
     """Show the last records of a topic, as its connector's converters decode them."""
     follower = Follower(session, no_answer_timeout) if follow else None
-    _show(_Reader(session, topic, connector, partition, raw), "tail", n, follower, as_json)
+    _show(_Reader(session, topic, connector, partition, raw=raw, decode=decode), "tail", n, follower, as_json)
 
 
 class _Reader:
     """Requests for the records of a topic."""
 
-    def __init__(self, session: Session, topic: str, connector: str | None, partition: int | None, raw: bool) -> None:
+    def __init__(
+        self,
+        session: Session,
+        topic: str,
+        connector: str | None,
+        partition: int | None,
+        *,
+        raw: bool,
+        decode: Decoding,
+    ) -> None:
         session.check_headrace("headrace topics")
         self._api = session.api
         self._path = path("connectors", connector or _connector_of(session, topic), "topics", topic, "records")
-        self._params: Json = {"raw": raw, **({} if partition is None else {"partition": partition})}
+        self._params: Json = {
+            "raw": raw,
+            **({} if partition is None else {"partition": partition}),
+            **({} if decode == "connector" else {"decode": decode}),  # a worker of a former version has none
+        }
 
     def read(self, begin: str, limit: int, wait: int = 0) -> Json:
         params = {"from": begin, "limit": limit, "wait": wait, **self._params}

@@ -29,6 +29,15 @@ _OFFSET: Final = re.compile(r"[0-9]{1,18}")
 _POSITIONS: Final = re.compile(r"[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+CONNECTOR: Final = "connector"
+_STRINGS: Final = "org.apache.kafka.connect.storage.StringConverter"
+_JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
+_CONVERTERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "text": {"key.converter": _STRINGS, "value.converter": _STRINGS},
+    "json": {"key.converter": _STRINGS, "value.converter": _JSON, "value.converter.schemas.enable": "false"},
+}
+"""By the name of a way to decode: the properties in place of the connector's."""
+DECODINGS: Final = (CONNECTOR, *_CONVERTERS)
 _READ_S: Final = 20.0
 _RAW_BYTES: Final = 4 << 20
 _ANSWER_CHARS: Final = 8 << 20
@@ -77,7 +86,8 @@ def positions_of(text: str, bounds: Mapping[int, tuple[int, int]]) -> dict[int, 
 class RecordsSpec:
     """A request for records.
 
-    ``begin`` as for ``check_positions``; ``wait`` is in seconds; ``raw`` is without decoding.
+    ``begin`` as for ``check_positions``; ``wait`` is in seconds; ``raw`` is without decoding; ``decoding`` is one of
+    ``DECODINGS``.
     """
 
     worker: Mapping[str, str]
@@ -89,6 +99,7 @@ class RecordsSpec:
     wait: float = 0
     partition: int | None = None
     raw: bool = False
+    decoding: str = CONNECTOR
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -133,7 +144,11 @@ def _read(wanted: RecordsSpec, reader: TopicReader) -> ReadRecords:
 
 
 def _converters(wanted: RecordsSpec) -> TaskConverters:
-    return TaskConverters(wanted.connector, wanted.worker, plugins_of(wanted.worker))
+    own = wanted.connector
+    if (chosen := _CONVERTERS.get(wanted.decoding)) is not None:
+        own = {name: value for name, value in own.items() if not name.startswith(("key.converter", "value.converter"))}
+        own |= chosen
+    return TaskConverters(own, wanted.worker, plugins_of(wanted.worker))
 
 
 def _decoded(decoder: RecordDecoder, records: Sequence[RawRecord]) -> list[dict[str, Any]]:

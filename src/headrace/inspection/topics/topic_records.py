@@ -24,7 +24,7 @@ from headrace.herder.errors import ForbiddenError, NotFoundError
 from headrace.herder.herder import Herder
 from headrace.inspection.decoded_record import hide_in_errors
 from headrace.inspection.sandbox import Sandbox, SandboxClosedError, SandboxError
-from headrace.inspection.topics.records_job import RecordsSpec
+from headrace.inspection.topics.records_job import CONNECTOR, RecordsSpec
 from headrace.kafka.admin.cluster_queries import ClusterQueries
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.model.cluster_config_state import Config
@@ -90,6 +90,7 @@ class RecordsRequest:
     wait: float = 0
     partition: int | None = None
     raw: bool = False
+    decoding: str = CONNECTOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ class TopicRecords:
             request.wait,
             request.partition,
             request.raw,
+            request.decoding,
         )
         try:
             items = self._sandbox.run("read of records", spec.to_json(), request.wait + _START_S, cancel=cancelled)

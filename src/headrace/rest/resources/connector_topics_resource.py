@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -25,6 +25,10 @@ _FROM: Final = (
     "begin, end, tail for the last records, an offset, a time with its zone, such as 2026-06-01T08:00:00Z, for the "
     "records of that time and later, or the positions of an earlier answer, such as 0:17,1:4"
 )
+_DECODE: Final = (
+    "Whose converters decode: the connector's; StringConverter for text; StringConverter for keys and JsonConverter "
+    "without schemas for values"
+)
 _WAIT: Final = "Seconds to wait for a first record. The answer comes as soon as there is one"
 
 Topic = Annotated[str, Path(description="The topic's name")]
@@ -32,6 +36,7 @@ From = Annotated[str, Query(alias="from", description=_FROM)]
 Limit = Annotated[int, Query(ge=1, le=MOST_RECORDS, description="The most records to answer")]
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT_S, description=_WAIT)]
 Partition = Annotated[int | None, Query(ge=0, description="The only partition to read")]
+Decoding = Annotated[Literal["connector", "text", "json"], Query(description=_DECODE)]
 Raw = Annotated[bool, Query(description="Whether the records are answered as bytes, without decoding them")]
 
 
@@ -56,9 +61,10 @@ def connector_topics_router(topics: TopicRecords, hidden: HiddenSecrets) -> APIR
         wait: Wait = 0,
         partition: Partition = None,
         raw: Raw = False,
+        decode: Decoding = "connector",
     ) -> Response:
         check_positions(begin)
-        wanted = RecordsRequest(begin, limit, wait, partition, raw)
+        wanted = RecordsRequest(begin, limit, wait, partition, raw, decode)
         gone = threading.Event()
         reading = asyncio.ensure_future(
             run_in_threadpool(partial(topics.records, name, decoded(topic), wanted, gone.is_set))

@@ -10,7 +10,10 @@ const COUNTS = [50, 200, 1000];
 /** By the API's word, or by what is typed. @type {[string, string][]} */
 const BEGINNINGS = [["tail", "last records"], ["begin", "first records"], ["offset", "offset"], ["time", "time (UTC)"]];
 
-/** @typedef {{from: string, partition: string, limit: number}} Choice `partition`: empty for all */
+/** By the API's word. @type {[string, string][]} */
+const DECODINGS = [["connector", "the connector's converters"], ["text", "text"], ["json", "JSON"], ["raw", "bytes alone"]];
+
+/** @typedef {{from: string, partition: string, limit: number, decode?: string, raw?: boolean}} Choice `partition`: empty for all */
 
 /** @param {{name: string, topic: string, partitions: number}} props */
 export function Records({ name, topic, partitions }) {
@@ -39,10 +42,11 @@ function Beginning({ partitions, choose, next }) {
   const [time, setTime] = useState(() => timeText(Date.now() - 3_600_000).replace(" ", "T"));
   const [partition, setPartition] = useState("");
   const [limit, setLimit] = useState(COUNTS[0]);
+  const [decoding, setDecoding] = useState("connector");
   const from = kind === "offset" ? offset : kind === "time" ? `${time}Z` : kind;
   const read = (/** @type {Event} */ event) => {
     event.preventDefault();
-    choose({ from, partition, limit });
+    choose({ from, partition, limit, ...(decoding === "raw" ? { raw: true } : { decode: decoding }) });
   };
   const value = (/** @type {(text: string) => void} */ set) => (/** @type {any} */ event) => set(event.target.value);
   return html`<form class="line" onSubmit=${read}>
@@ -51,6 +55,7 @@ function Beginning({ partitions, choose, next }) {
     ${kind === "time" && html`<input type="datetime-local" step="1" required aria-label="Time (UTC)" value=${time} onInput=${value(setTime)} />`}
     <label for="partition">Partition</label><select id="partition" value=${partition} onChange=${value(setPartition)}><option value="">all</option>${Array.from({ length: partitions }, (_, number) => html`<option value=${number}>${number}</option>`)}</select>
     <label for="count">At most</label><select id="count" value=${limit} onChange=${value((text) => setLimit(Number(text)))}>${COUNTS.map((each) => html`<option value=${each}>${each}</option>`)}</select>
+    <label for="decoding">Decoded by</label><select id="decoding" value=${decoding} onChange=${value(setDecoding)}>${DECODINGS.map(([key, text]) => html`<option value=${key}>${text}</option>`)}</select>
     <button>Read</button>${next && html`<button type="button" onClick=${next}>Next</button>`}</form>`;
 }
 
