@@ -106,6 +106,7 @@ def _values(worker: WorkerProcess) -> int:
 
 def _take(browser: Browser, url: str, directory: Path) -> None:
     console = Console(browser, url, viewport=SIZE, reduced_motion="reduce", timezone_id="UTC")
+    console.poll()
     empty = browser.new_page()
     try:
         for screen, show in SCREENS.items():

@@ -73,6 +73,10 @@ class Console:
     def close(self) -> None:
         self._context.close()
 
+    def poll(self) -> None:
+        """Have the page ask for changes from now on: with a stream, which never ends, the network is never idle."""
+        self.page.route("**/events", lambda route: route.abort())
+
     def open(self, *segments: str) -> Page:
         """Open a screen by the segments of its address, percent-encoded, in a new page."""
         self.page.goto("about:blank")

@@ -98,6 +98,7 @@ def test_every_screen_can_be_used_by_everybody(screens: Console) -> None:
     or_skip(lambda: unpacked(AXE))
     of_connectors = [("connectors", encoded(name), tab) for name in ("letters", BROKEN) for tab in TABS]
     found = {}
+    screens.poll()
     for segments in (*SCREENS, *of_connectors):
         page = screens.open(*segments)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
