@@ -52,7 +52,7 @@ def is_gone(name: str) -> Any:
     return lambda event: name in event.states and event.states[name] is None
 
 
-def test_every_worker_tells_what_happens_in_its_order(group: list[WorkerProcess], unique: str) -> None:
+def test_every_worker_reports_changes_in_their_order(group: list[WorkerProcess], unique: str) -> None:
     with ExitStack() as stack:
         streams = [stack.enter_context(streamed(worker.rest)) for worker in group]
         assert [next(events).kind for events in streams] == ["reset", "reset"]
@@ -85,7 +85,7 @@ def test_a_change_comes_within_a_second(group: list[WorkerProcess], unique: str)
     group[0].delete(unique)
 
 
-def test_who_comes_again_gets_what_was_missed(group: list[WorkerProcess], unique: str) -> None:
+def test_a_client_that_connects_again_gets_what_was_missed(group: list[WorkerProcess], unique: str) -> None:
     one, other = (worker.rest for worker in group)
     with streamed(one) as events:
         last = next(events).id
@@ -125,7 +125,7 @@ def test_a_worker_that_stops_ends_its_streams(own_worker: WorkerProcess) -> None
     assert took < 2, "uvicorn ends what is open after two seconds"
 
 
-def test_a_standalone_worker_tells_them_too(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> None:
+def test_a_standalone_worker_reports_them_too(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> None:
     alone = WorkerProcess(
         tmp_path,
         broker.bootstrap_servers,

@@ -87,13 +87,13 @@ def test_states_come_as_they_change(client: httpx2.Client, herder: Any) -> None:
         assert next_that(events, lambda event: event.states).states == {"a": None}
 
 
-def test_who_comes_again_gets_what_was_missed(client: httpx2.Client, herder: Any) -> None:
+def test_a_client_that_connects_again_gets_what_was_missed(client: httpx2.Client, herder: Any) -> None:
     put(herder, "a")
     put(herder, "b")
     with streamed(client) as events:
         last = next(events).id
     with streamed(client, last, seconds=1) as events:
-        assert next(events).states == {}, "nothing was missed, and the client is told at once"
+        assert next(events).states == {}, "nothing was missed, and the client learns it at once"
     put(herder, "c")
     herder.delete_connector("a")
     with streamed(client, last) as events:
@@ -111,7 +111,7 @@ def test_a_stream_ends_after_its_seconds(client: httpx2.Client, herder: Any) -> 
     assert client.get("/events?seconds=61").status_code == 400
 
 
-def test_nobody_sees_what_is_not_theirs(herder: InMemoryHerder) -> None:
+def test_a_user_sees_the_connectors_of_their_rules_alone(herder: InMemoryHerder) -> None:
     put(herder, "pay-a")
     put(herder, "other")
     with serving(herder, EventStreams()) as (_, http), http.stream("GET", "/events", headers={"x-user": "vera"}) as own:

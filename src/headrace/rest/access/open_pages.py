@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages that are open to everybody, so that they can ask for credentials, and their way around browsers' dialogs.
+"""The pages that are served without a user, so that they can ask for credentials, past the dialogs of browsers.
 
 They are files of headrace, the same on every worker: nothing in them is of the cluster.
 """
