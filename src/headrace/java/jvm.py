@@ -33,6 +33,8 @@ _OPTIONS: Final = (
     "-Xrs",  # signals are Python's
     "-XX:+UseSerialGC",
     "-Djava.awt.headless=true",
+    # Functions of a batch live as long as it: to compile a variant of each, as Java does after 127 calls, is dear.
+    "-Djava.lang.invoke.MethodHandle.CUSTOMIZE_THRESHOLD=-1",
     # A crash is reported in a few lines on stdout; its report is for those who name a file for it.
     "-XX:ErrorFile=/dev/null",
     # A line of the log is "INFO org.example.Class - message", on stderr.
