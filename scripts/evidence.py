@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's tables of measurements and of faults, from the files of `docs/evidence`.
+"""The tables of measurements and of faults in the README and in guides, from the files of `docs/evidence`.
 
-`make evidence` measures, writes these files and the README's tables; a test fails while the README differs from them.
+`make evidence` measures, writes these files and the README's tables; a test fails while a page differs from them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 _ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = _ROOT / "README.md"
+PAGES: Final = (_ROOT / "README.md", _ROOT / "docs" / "guide" / "java-plugins.md")
 EVIDENCE: Final = _ROOT / "docs" / "evidence"
 _BLOCK: Final = re.compile(r"(<!-- evidence: (\w+) -->\n).*?(<!-- end of evidence -->)", re.DOTALL)
 
@@ -42,12 +42,22 @@ _ROWS: Final = (
     _Row("idle_pss_mb", "ten idle connectors, memory (PSS)", "MB"),
 )
 
+_JAVA_PLUGINS: Final = (
+    _Row("java_file", "FileStreamSource of Java, a transaction per poll", "records/s", True),
+    _Row("java_mirror", "MirrorSource", "records/s", True),
+    _Row("java_snapshot", "Debezium PostgreSQL, snapshot", "records/s", True),
+    _Row("java_stream", "Debezium PostgreSQL, changes", "records/s", True),
+    _Row("java_jdbc_sink", "Debezium JDBC sink", "records/s", True),
+    _Row("java_first_record_s", "connector created to first record", "s", digits=2),
+)
+
 
 def tables(evidence: Path = EVIDENCE) -> Mapping[str, str]:
     """Return the Markdown of each block by its name in the page."""
     return {
-        "bench": _bench(json.loads((evidence / "bench.json").read_text(encoding="utf-8"))),
-        "faults": _faults(json.loads((evidence / "faults.json").read_text(encoding="utf-8"))),
+        "bench": _bench(_content(evidence / "bench.json"), _ROWS),
+        "java_plugins": _bench(_content(evidence / "java-plugins.json"), _JAVA_PLUGINS),
+        "faults": _faults(_content(evidence / "faults.json")),
     }
 
 
@@ -57,11 +67,15 @@ def updated(page: str, evidence: Path = EVIDENCE) -> str:
     return _BLOCK.sub(lambda block: f"{block[1]}\n{known[block[2]]}\n{block[3]}", page)
 
 
-def _bench(results: Mapping[str, Any]) -> str:
+def _content(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def _bench(results: Mapping[str, Any], rows: Sequence[_Row]) -> str:
     """The best of the rounds of each side: Java's JIT is warm by then."""
     java, ours, conditions = results["figures"]["java"], results["figures"]["headrace"], results["conditions"]
     lines = ["| best of {} rounds | Java Connect | headrace | ratio |".format(results["rounds"]), "|---|---|---|---|"]
-    for row in _ROWS:
+    for row in rows:
         best = max if row.higher_is_better else min
         theirs, mine = best(java[row.key]), best(ours[row.key])
         ratio = mine / theirs if row.higher_is_better else theirs / mine
@@ -93,4 +107,5 @@ def _shown(value: float, row: _Row) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(updated(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(updated(page.read_text(encoding="utf-8")), encoding="utf-8")
