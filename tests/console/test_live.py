@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Request, Route, expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.console.browser import Console
+from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 
 EVENTS = "**/events"
@@ -137,3 +140,53 @@ def hide(page: Page, hidden: bool) -> None:
         }""",
         hidden,
     )
+
+
+def test_workers_are_listed_also_idle_ones_and_those_that_do_not_answer(
+    browser: Browser,
+    own_worker: WorkerProcess,
+    broker: EmbeddedBroker,
+    unique: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """On their page and on the overview, as the API lists them."""
+    own_worker.start(path="/connectors")
+    other = WorkerProcess(tmp_path_factory.mktemp("other"), broker.bootstrap_servers, **{"group.id": f"group-{unique}"})
+    console = Console(browser, f"http://127.0.0.1:{own_worker.port}")
+    try:
+        other.start(path="/connectors")
+        found = wait_for(lambda: _both_with_spark(own_worker), 90, "both workers, and their Spark")
+        lost, leader = f"127.0.0.1:{other.port}", found["leader"]
+        for screen in ((), ("workers",)):
+            page = console.open(*screen)
+            rows = page.get_by_role("region", name="Workers").get_by_role("row")
+            expect(rows).to_have_count(3)
+            for each in found["workers"]:
+                row = rows.filter(has_text=each["worker_id"])
+                expect(row).to_contain_text(each["version"])
+                expect(row).to_contain_text(f"0 of {each['spark']['total']}")
+            expect(rows.filter(has_text="leader")).to_contain_text(leader)
+        page.route("**/workers", _lagging)
+        expect(rows.filter(has_text=leader)).to_contain_text("lags")
+        page.unroute("**/workers")
+        expect(rows.filter(has_text="lags")).to_have_count(0)
+        other.kill()
+        expect(rows.filter(has_text=lost)).to_contain_text("no answer")
+        expect(rows.filter(has_text=lost)).to_have_count(0)
+        assert console.faults == []
+    finally:
+        console.close()
+        other.close()
+
+
+def _both_with_spark(worker: WorkerProcess) -> dict[str, Any] | None:
+    found: dict[str, Any] = worker.rest.get("/workers").json()
+    return found if [each["spark"] is not None for each in found["workers"]] == [True, True] else None
+
+
+def _lagging(route: Route) -> None:
+    """The worker's answer, in which all lag."""
+    answer = route.fetch()
+    found = answer.json()
+    lagging = [{**each, "config_lag": 7} for each in found["workers"]]
+    route.fulfill(response=answer, json={**found, "workers": lagging})

@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -53,6 +54,13 @@ def worker_id(worker: WorkerProcess) -> str:
 
 def logs(worker: WorkerProcess, connector: str, **params: Any) -> dict[str, Any]:
     answer = worker.rest.get(f"/connectors/{connector}/logs", params=params)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def workers(worker: WorkerProcess) -> dict[str, Any]:
+    answer = worker.rest.get("/workers")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -129,6 +137,27 @@ def test_the_command_follows(group: list[WorkerProcess], broker: EmbeddedBroker,
         following.wait(30)
 
 
+def test_each_worker_lists_all_with_what_they_run(group: list[WorkerProcess], unique: str) -> None:
+    source = {"connector.class": "VerifiableSource", "topic": unique, "throughput": "1", "tasks.max": "1"}
+    group[0].create(unique, **source)
+    group[0].wait_for_tasks(unique)
+
+    def tasks() -> dict[str, int]:
+        """By the statuses."""
+        known = group[0].rest.get("/connectors", params={"expand": "status"}).json().values()
+        ran = Counter(task["worker_id"] for each in known for task in each["status"]["tasks"])
+        return {worker_id(worker): ran[worker_id(worker)] for worker in group}
+
+    for worker in group:
+        wait_for(lambda: tasks() == {each["worker_id"]: each["tasks"] for each in workers(worker)["workers"]}, 60)  # noqa: B023
+        found = workers(worker)
+        assert found["missing"] == {} and found["leader"] in tasks()
+        assert [each["worker_id"] for each in found["workers"] if each["leader"]] == [found["leader"]]
+        for each in found["workers"]:
+            assert each["url"] == f"http://{each['worker_id']}" and each["config_lag"] == 0, each
+            assert each["spark"]["total"] >= each["spark"]["busy"] and each["memory_bytes"] > 10_000_000, each
+
+
 def test_mistakes_are_refused(group: list[WorkerProcess], unique: str, tmp_path: Path) -> None:
     create_sink(group[0], unique, unique, tmp_path / unique)
     path = f"/connectors/{unique}/logs"
@@ -151,6 +180,10 @@ def test_a_worker_that_does_not_answer_is_named(
     wait_for(lambda: len({task["worker_id"] for task in group[0].status(unique)["tasks"]}) > 0, 60)
     group[1].kill()
     lost = worker_id(group[1])
+    gone = workers(group[0])
+    assert gone["missing"].keys() == {lost} and "refused" in gone["missing"][lost]
     found = logs(group[0], unique)
     assert lost in found["missing"] or lost not in {t["worker_id"] for t in group[0].status(unique)["tasks"]}
     assert {worker for worker, _ in where(found)} <= {worker_id(group[0])}
+    wait_for(lambda: workers(group[0])["missing"] == {}, 60, lambda: f"the group without it: {workers(group[0])}")
+    assert [each["worker_id"] for each in workers(group[0])["workers"]] == [worker_id(group[0])]

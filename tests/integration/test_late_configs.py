@@ -200,3 +200,23 @@ def test_a_follower_reads_what_the_leader_has_written_of_a_round(behind: Behind,
         assert follower.asked.rounds[asked:] == ["c"]
     workers.wait_for_tasks("c", 3)
     assert follower.asked.rounds[asked:] == ["c"]
+
+
+def test_a_worker_that_hears_late_is_listed_with_its_lag(workers: Workers, behind: Behind) -> None:
+    """Every worker lists all, also those that run nothing; the one that lags learns it from the others."""
+    proxy, _ = behind
+    leader = workers.start()
+    late = start_late(workers, proxy)
+    nodes = {node.address: node for node in (leader, late)}
+
+    def lags() -> list[dict[str, int]]:
+        answers = [node.http.get("/workers").json() for node in nodes.values()]
+        assert all(answer["missing"] == {} and answer["leader"] == leader.address for answer in answers), answers
+        return [{each["worker_id"]: each["config_lag"] for each in answer["workers"]} for answer in answers]
+
+    wait_for(lambda: lags() == 2 * [dict.fromkeys(nodes, 0)], 30, lambda: f"both in step: {lags()}")
+    with deaf(proxy, workers):
+        leader.http.put("/admin/loggers/quiet", params={"scope": "cluster"}, json={"level": "INFO"}).raise_for_status()
+        for found in lags():
+            assert found[leader.address] == 0 and found[late.address] > 0, found
+    wait_for(lambda: lags() == 2 * [dict.fromkeys(nodes, 0)], 30, lambda: f"both in step again: {lags()}")

@@ -15,6 +15,7 @@ LEAST_ROLES: Final[Mapping[str, str]] = {
     "GET /": "viewer",
     "GET /health": "viewer",
     "GET /history": "viewer",
+    "GET /workers": "viewer",
     "GET /events": "viewer",
     "GET /metrics": "viewer",
     "GET /connectors": "viewer",

@@ -22,6 +22,7 @@ from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.group.worker_coordinator import HerderView, OutdatedTasksWait, WorkerCoordinator
 from headrace.distributed.stores import TopicStores, check_config_topic, check_offsets_topic
 from headrace.distributed.worker_requests import SignedWorkerRequests
+from headrace.herder.cluster_workers import ClusterWorkers, WorkerSources
 from headrace.herder.connector_health import ConnectorHealth, HealthServices
 from headrace.herder.connector_history import ConnectorHistory, HistoryServices
 from headrace.herder.connector_validation import ConnectorValidator
@@ -97,8 +98,12 @@ def distributed_herder(
     sources = HealthServices(worker_id, worker.task_facts, config.get(STALLED_TIMEOUT), others)
     connectors = ConnectorHealth(queries, sources, parts, stages)
     past = ConnectorHistory(queries, HistoryServices(worker_id, worker.rate_history, others), parts, stages)
+    reports = WorkerSources(
+        advertised_url, worker, lambda: herder.state, config_store.refresh, coordinator.member_urls, others
+    )
+    workers = ClusterWorkers(queries, reports, parts, stages)
     health = GroupHealth(services, member, stores, status_store)
-    query_services = QueryServices(queries, validator, connectors, past)
+    query_services = QueryServices(queries, validator, connectors, past, workers)
     herder = DistributedHerder(_initial_state(config), services, stores, health, query_services, rebalances, clock)
     return herder
 

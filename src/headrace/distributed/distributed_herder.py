@@ -167,6 +167,9 @@ class DistributedHerder(WorkerHerder):
     def worker_history(self, connector: str | None) -> Json:
         return self._connector_history.here(connector)
 
+    def worker_report(self) -> Json:
+        return self._workers.here()
+
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         return map_future(self._submit_write(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the group's other workers for the health and the history of their tasks."""
+"""Requests to the group's other workers for the health and history of their tasks, and for their own figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.model.cluster_config_state import ClusterConfigState
 
 @dataclass(frozen=True, slots=True)
 class SignedWorkerRequests:
-    """Implements ``connector_health.WorkerRequests`` and ``connector_history.HistoryRequests`` of the herder.
+    """Implements the herder's ``WorkerRequests``, ``HistoryRequests`` and ``ReportRequests``.
 
     A worker is known by its id alone, the host:port in statuses; all of a group have the same ``scheme``.
     """
@@ -28,6 +28,9 @@ class SignedWorkerRequests:
 
     def worker_history(self, worker_id: str, connector: str | None) -> Json:
         return self.client.worker_history(self._url(worker_id), connector, self.config().session_key)
+
+    def worker_report(self, worker_id: str) -> Json:
+        return self.client.worker_report(self._url(worker_id), self.config().session_key)
 
     def _url(self, worker_id: str) -> str:
         return f"{self.scheme}://{worker_id}"

@@ -25,6 +25,7 @@ from headrace.model.info import (
     SparkAttempt,
     TaskInfo,
     TaskState,
+    WorkersInfo,
 )
 from headrace.model.state import TargetState
 from headrace.worker.tasks.task_basis import TaskBasis
@@ -87,6 +88,9 @@ class Herder(Protocol):
 
     def connector_history(self, name: str | None) -> Future[Json]:
         """Return the throughput and lag of a connector over the last hour, or of all, wherever they ran."""
+
+    def workers(self) -> Future[WorkersInfo]:
+        """Return all workers of the cluster, also those that run nothing; those that do not answer, with the reason."""
 
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]: ...
 
@@ -170,6 +174,9 @@ class ClusterHerder(Protocol):
 
     def worker_history(self, connector: str | None) -> Json:
         """Return this worker's part of the history: of one connector, or of all."""
+
+    def worker_report(self) -> Json:
+        """Return this worker's figures and, if it leads, the group's members. Blocks for a moment."""
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         """Write task configs of a connector on another worker; the future ends when the config topic has them."""

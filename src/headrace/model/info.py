@@ -92,6 +92,55 @@ class SparkAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class SparkCores:
+    """The cores that Spark has for a worker's tasks, on so many executors, and those in use, as Spark counts them."""
+
+    executors: int
+    total: int
+    busy: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """One element of ``GET /workers``.
+
+    ``worker_id`` is its host:port in statuses, ``url`` that of its REST API for other workers, ``version`` headrace's.
+    ``started_at`` is in milliseconds since the epoch. ``memory_bytes`` is the resident memory of its own process,
+    without Spark's and those of tasks; ``load`` the average of the last minute on its machine, which has ``cpus``.
+    ``spark`` is null while Spark is not running. All before ``config_offset`` in the config topic is applied;
+    ``config_lag`` is the number of offsets from there to the topic's end.
+    """
+
+    worker_id: str
+    url: str
+    version: str
+    started_at: int
+    connectors: int
+    tasks: int
+    spark: SparkCores | None
+    memory_bytes: int
+    load: float
+    cpus: int
+    config_offset: int
+    config_lag: int = 0
+    leader: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersInfo:
+    """``GET /workers``: all members of the group; ``missing`` has those that have not answered, with the reason.
+
+    ``leader`` is the id of the group's leader, null while there is none, and ``config_end`` the end of the config
+    topic, as far as any worker that has answered has read it.
+    """
+
+    leader: str | None
+    config_end: int
+    workers: tuple[WorkerInfo, ...]
+    missing: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class PluginInfo:
     """One element of ``GET /connector-plugins``; ``class_name`` is shown as ``class``.
 

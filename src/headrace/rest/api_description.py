@@ -40,6 +40,7 @@ _ANSWERS: Final[Mapping[str, Answers]] = {
     "get_status": {200: ref("ConnectorStatus")},
     "get_history": {200: ref("History")},
     "get_cluster_history": {200: ref("History")},
+    "list_workers": {200: ref("Workers")},
     "get_health": {200: ref("ConnectorHealth")},
     "pause": {202: None},
     "resume": {202: None},

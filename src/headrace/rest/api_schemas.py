@@ -22,6 +22,8 @@ from headrace.model.info import (
     SparkAttempt,
     TaskInfo,
     TaskState,
+    WorkerInfo,
+    WorkersInfo,
 )
 from headrace.rest.dead_letter_schemas import DEAD_LETTER_SCHEMAS
 from headrace.rest.health_schemas import HEALTH_SCHEMAS
@@ -113,6 +115,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         **mapping({"type": ["string", "number", "boolean", "null"]}),
         "description": "The connector's properties. Numbers and booleans are taken as they are written.",
     },
+    "Workers": derived(WorkersInfo),
+    "Worker": derived(WorkerInfo),
     "WorkerStatus": exactly(status={"enum": ["healthy", "starting", "unhealthy"]}, message=TEXT),
     "LevelChange": {
         **mapping({}),

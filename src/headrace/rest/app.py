@@ -47,6 +47,7 @@ from headrace.rest.resources.root_resource import (
     metrics_router,
     root_router,
 )
+from headrace.rest.resources.workers_resource import workers_router
 from headrace.rest.rest_client import RestClient
 from headrace.rest.routing import check_content_type
 from headrace.telemetry.tracing import NO_TRACING, Tracing
@@ -100,6 +101,7 @@ def create_app(
     app.include_router(health_router(herder, health_timeout, engine_failure, warning=warning))
     app.include_router(metrics_router(herder, namings))
     app.include_router(history_router(herder, handler))
+    app.include_router(workers_router(herder, handler))
     watch = ConnectorWatch(ConnectorViews(herder, handler, HiddenSecrets(herder, handler)))
     app.include_router(events_router(streams or EventStreams(), watch.look))
     app.include_router(root_router(herder))

@@ -25,6 +25,7 @@ INTERNAL_LOGGERS: Final = "/internal/loggers"
 """Not below /admin, which a worker need not serve at its advertised listener."""
 INTERNAL_HEALTH: Final = "/internal/health"
 INTERNAL_HISTORY: Final = "/internal/history"
+INTERNAL_WORKER: Final = "/internal/worker"
 INTERNAL_LOGS: Final = "/internal/logs"
 _PART_SECONDS: Final = 2.0
 _LOGS_SECONDS: Final = 5.0
@@ -79,6 +80,10 @@ class LeaderClient:
     def worker_history(self, worker_url: str, connector: str | None, key: SessionKey | None) -> dict[str, Any]:
         """Have a worker answer with its own history, of a connector or of all, within a short time."""
         return self._part(INTERNAL_HISTORY, worker_url, connector, key)
+
+    def worker_report(self, worker_url: str, key: SessionKey | None) -> dict[str, Any]:
+        """Have a worker answer with its own figures and, if it leads, the group's members, within a short time."""
+        return self._part(INTERNAL_WORKER, worker_url, None, key)
 
     def _part(self, of: str, worker_url: str, connector: str | None, key: SessionKey | None) -> dict[str, Any]:
         path = of if connector is None else f"{of}/{encoded(connector)}"

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from headrace.herder.config_infos import ConfigKeyInfo, ConfigValueInfo
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.info import ConnectorState, TaskState
+from headrace.model.info import ConnectorState, TaskState, WorkerInfo
 from headrace.model.state import State
 from headrace.model.verdict import Verdict
 from headrace.rest.entities import is_optional, json_name
@@ -21,7 +21,7 @@ TEXT: Final[Schema] = {"type": "string"}
 TEXT_OR_NULL: Final[Schema] = {"type": ["string", "null"]}
 NUMBER: Final[Schema] = {"type": "integer"}
 OBJECT: Final[Schema] = {"type": "object"}
-_OF_TYPES: Final[Mapping[Any, Schema]] = {str: TEXT, int: NUMBER, bool: {"type": "boolean"}}
+_OF_TYPES: Final[Mapping[Any, Schema]] = {str: TEXT, int: NUMBER, bool: {"type": "boolean"}, float: {"type": "number"}}
 FRACTION: Final[Schema] = {"type": "number"}
 AGE: Final[Schema] = {"type": ["integer", "null"], "description": "An age in milliseconds; null if not known."}
 VERDICT: Final[Schema] = {"enum": [verdict.name.lower() for verdict in Verdict]}
@@ -101,6 +101,7 @@ _NAMES: Final[Mapping[Any, str]] = {
     ConnectorTaskId: "TaskId",
     ConnectorState: "ConnectorState",
     TaskState: "TaskState",
+    WorkerInfo: "Worker",
     ConfigKeyInfo: "ConfigKey",
     ConfigValueInfo: "ConfigValue",
 }

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from headrace.config import client_configs
 from headrace.config.connector_config import STALLED_TIMEOUT
 from headrace.config.standalone_config import StandaloneConfig
+from headrace.herder.cluster_workers import ClusterWorkers, WorkerSources
 from headrace.herder.connector_health import ConnectorHealth, HealthServices
 from headrace.herder.connector_history import ConnectorHistory, HistoryServices
 from headrace.herder.connector_validation import ConnectorValidator
@@ -71,14 +72,17 @@ def standalone_herder(
     parts = WorkerParts(worker_id, stages, clock)
     health = ConnectorHealth(queries, sources, parts, stages)
     past = ConnectorHistory(queries, HistoryServices(worker_id, worker.rate_history), parts, stages)
-    return WorkerHerder(
+    reports = WorkerSources(advertised_url, worker, lambda: herder.state, configs.refresh)
+    workers = ClusterWorkers(queries, reports, parts, stages)
+    herder = WorkerHerder(
         HerderState(exactly_once=False, restarts=config.restart_rules, alone=True),
         services,
         LocalStores(offsets, cluster),
         LocalHealth(services, offsets, cluster),
-        QueryServices(queries, validator, health, past),
+        QueryServices(queries, validator, health, past, workers),
         clock,
     )
+    return herder
 
 
 def _cluster_id(admin: Mapping[str, str]) -> str:

@@ -17,7 +17,7 @@ from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.health import TaskFacts
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.info import ConnectorOffset, OffsetBounds, OffsetsChange, OffsetsChanged, SparkAttempt
+from headrace.model.info import ConnectorOffset, OffsetBounds, OffsetsChange, OffsetsChanged, SparkAttempt, SparkCores
 from headrace.model.state import TargetState
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.command_access import command_access
@@ -246,6 +246,10 @@ class Worker:
     def forget_topics(self, connector: str) -> None:
         """Make the connector's tasks here report the topics in use again, after a reset of its topics (KIP-558)."""
         self._tasks.forget_topics(connector)
+
+    def spark_cores(self) -> Future[SparkCores | None]:
+        """Return the cores that Spark has for the tasks here; None while Spark is not running."""
+        return self._stages.run_in_background("cores of Spark", self._launcher.cores)
 
     # ---- figures
 

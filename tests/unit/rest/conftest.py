@@ -35,8 +35,11 @@ from headrace.model.info import (
     PluginInfo,
     ServerInfo,
     SparkAttempt,
+    SparkCores,
     TaskInfo,
     TaskState,
+    WorkerInfo,
+    WorkersInfo,
 )
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
@@ -137,6 +140,11 @@ class InMemoryHerder:
 
     def connector_history(self, name: str | None) -> Future[Any]:
         return self._answer({"of": name, "lag": [None, 1.5]})
+
+    def workers(self) -> Future[WorkersInfo]:
+        cores = SparkCores(1, 4, 2)
+        found = WorkerInfo("h:8083", "http://h:8083/", "0.1.0", 1700000000000, 1, 2, cores, 1000, 0.5, 8, 40, 2, True)
+        return self._answer(WorkersInfo("h:8083", 42, (found,), {"g:8083": "has not answered"}))
 
     def active_topics(self, name: str) -> tuple[str, ...]:
         if self.error is not None:

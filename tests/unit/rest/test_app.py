@@ -337,6 +337,7 @@ def test_the_api_describes_itself(client: httpx2.Client) -> None:
         "/",
         "/health",
         "/history",
+        "/workers",
         "/events",
         "/metrics",
         "/admin/loggers",

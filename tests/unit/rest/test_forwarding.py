@@ -64,6 +64,9 @@ class Cluster:
     def worker_history(self, connector: str | None) -> Any:
         return {"of": connector or "all"}
 
+    def worker_report(self) -> Any:
+        return {"members": ["http://a:1/"]}
+
     def fence_zombies(self, name: str) -> Future[None]:
         return self._asked(name, lambda: self.fenced.append(name))
 
@@ -347,6 +350,14 @@ def test_any_worker_answers_with_its_history(name: str | None, follower: Worker)
     assert client.worker_history(follower.url, name, KEY) == {"of": name or "all"}
     with pytest.raises(ConnectError, match=r"answered 400 to GET /internal/history.* has to be signed"):
         client.worker_history(follower.url, name, None)
+
+
+def test_any_worker_answers_with_its_report(follower: Worker) -> None:
+    assert SHA256 is not None
+    client = LeaderClient(RestClient(), SHA256)
+    assert client.worker_report(follower.url, KEY) == {"members": ["http://a:1/"]}
+    with pytest.raises(ConnectError, match=r"answered 400 to GET /internal/worker.* has to be signed"):
+        client.worker_report(follower.url, None)
 
 
 def test_a_leader_that_is_none_any_more_passes_a_level_on(workers: tuple[Worker, Worker]) -> None:

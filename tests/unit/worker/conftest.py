@@ -14,7 +14,7 @@ from headrace.api.errors import ConfigError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.info import SparkAttempt
+from headrace.model.info import SparkAttempt, SparkCores
 from headrace.plugins.discovery import Plugins
 from headrace.task.task_protocol import Stopped
 from headrace.task.task_spec import TaskSpec
@@ -131,6 +131,9 @@ class FakeLauncher:
 
     def start(self) -> None:
         self.started = True
+
+    def cores(self) -> SparkCores | None:
+        return SparkCores(1, 4, len(self.handles))
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
         return None

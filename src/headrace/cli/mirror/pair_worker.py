@@ -56,6 +56,10 @@ class NoInternalRest:
         """Raise RetriableError."""
         _refuse("Other workers cannot be asked for their history")
 
+    def worker_report(self, worker_url: str, key: SessionKey | None) -> Json:
+        """Raise RetriableError."""
+        _refuse("Other workers cannot be asked for their figures")
+
 
 def _refuse(what: str) -> NoReturn:
     raise RetriableError(f"{what}: {_NO_REQUESTS}")

@@ -96,6 +96,10 @@ class WorkerCoordinator:
         """Return the REST URL of the owner of a connector or task; None if unowned, or if this worker does not lead."""
         return owner_url(self._leader.members, of)
 
+    def member_urls(self) -> frozenset[str]:
+        """Return the REST URLs of the group's members; none if this worker does not lead."""
+        return frozenset(member.url for member in self._leader.members.values())
+
     def ready_to_join(self) -> bool:
         """Return True if this worker may join now.
 

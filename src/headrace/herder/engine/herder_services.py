@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from headrace.herder.cluster_workers import ClusterWorkers
 from headrace.herder.connector_health import ConnectorHealth
 from headrace.herder.connector_history import ConnectorHistory
 from headrace.herder.connector_validation import ConnectorValidator
@@ -102,6 +103,9 @@ class LeaderRequests(Protocol):
     def worker_history(self, worker_url: str, connector: str | None, key: SessionKey | None) -> Json:
         """Return the part of any worker in the history, as ``HistoryRequests.worker_history``."""
 
+    def worker_report(self, worker_url: str, key: SessionKey | None) -> Json:
+        """Return any worker's report, as ``ReportRequests.worker_report``."""
+
 
 @dataclass(frozen=True, slots=True)
 class HerderServices:
@@ -133,3 +137,4 @@ class QueryServices:
     validator: ConnectorValidator
     health: ConnectorHealth
     history: ConnectorHistory
+    workers: ClusterWorkers

@@ -56,6 +56,7 @@ from headrace.model.info import (
     SparkAttempt,
     TaskInfo,
     TaskState,
+    WorkersInfo,
 )
 from headrace.model.state import TargetState
 from headrace.worker.tasks.task_basis import TaskBasis
@@ -93,6 +94,7 @@ class WorkerHerder:
         self._queries = query_services.queries
         self._connector_health = query_services.health
         self._connector_history = query_services.history
+        self._workers = query_services.workers
         self._clock = clock
         self._health = health
         self._requests = PendingRequests()
@@ -368,6 +370,9 @@ class WorkerHerder:
 
     def connector_history(self, name: str | None) -> Future[Json]:
         return self._connector_history.of(name)
+
+    def workers(self) -> Future[WorkersInfo]:
+        return self._workers.all()
 
     def _task_configs_errors(self) -> Mapping[str, TaskConfigsError]:
         return task_configs_errors(self._state, self._clock())

@@ -17,7 +17,13 @@ from headrace.herder.errors import BadRequestError, NotFoundError, RequestTimeou
 from headrace.herder.herder import ClusterHerder
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts
-from headrace.rest.leader_client import INTERNAL_HEALTH, INTERNAL_HISTORY, INTERNAL_LOGGERS, INTERNAL_LOGS
+from headrace.rest.leader_client import (
+    INTERNAL_HEALTH,
+    INTERNAL_HISTORY,
+    INTERNAL_LOGGERS,
+    INTERNAL_LOGS,
+    INTERNAL_WORKER,
+)
 from headrace.rest.raw_path import decoded, raw_path
 from headrace.rest.request_body import connector_config
 from headrace.rest.resources.connectors_resource import Name
@@ -63,6 +69,10 @@ def internal_router(
     @router.get(f"{INTERNAL_HISTORY}/{{connector}}")
     async def history_of_connector(name: Name) -> Response:
         return JSONResponse(herder.worker_history(name))
+
+    @router.get(INTERNAL_WORKER)
+    async def worker_report() -> Response:
+        return JSONResponse(await run_in_threadpool(herder.worker_report))
 
     @router.post(f"{INTERNAL_LOGS}/{{connector}}")
     async def log_lines(name: Name, request: Request) -> Response:

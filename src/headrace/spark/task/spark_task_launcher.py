@@ -19,6 +19,7 @@ from headrace.inspection.preview.previews import FramesOffer
 from headrace.logs.context import within
 from headrace.logs.loggers import Loggers
 from headrace.logs.printed import log_pipe
+from headrace.model.info import SparkCores
 from headrace.spark.channel.frame_limits import ResultLimit
 from headrace.spark.channel.messages import Attach
 from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
@@ -125,6 +126,10 @@ class SparkTaskLauncher:
         This is for the engine that connectors share: of others, their connectors' tasks report it.
         """
         return self._shared.engine.trouble()
+
+    def cores(self) -> SparkCores | None:
+        found = self._shared.engine.cores()
+        return None if found is None else SparkCores(found.executors, found.total, found.busy)
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
         return analyse(self._shared.engine, job)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from headrace.api.errors import ConfigError
 from headrace.api.frames import FrameJob
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.info import SparkAttempt
+from headrace.model.info import SparkAttempt, SparkCores
 from headrace.task.task_protocol import AnyRequest, Event
 from headrace.task.task_spec import TaskSpec
 
@@ -63,6 +63,12 @@ class TaskLauncher(Protocol):
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
         """Launch a task. Does not block; later failures go to the listener."""
+
+    def cores(self) -> SparkCores | None:
+        """Return the cores for the tasks of all connectors that share an engine; None while it is not running.
+
+        Any thread; blocks for a moment.
+        """
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
         """Return the error that Spark finds by a job that checks a configuration.

@@ -8,6 +8,7 @@ from typing import Any, Final
 from headrace.api.errors import ConfigError
 from headrace.api.frames import FrameJob
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import SparkCores
 from headrace.task.task_protocol import AnyRequest, Event, Failed, Paused, Running, Stopped
 from headrace.task.task_spec import TaskSpec
 from headrace.telemetry.tracing import Attributes, Span, Tracing
@@ -35,6 +36,9 @@ class TracedLauncher:
     def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
         about: Attributes = {"headrace.connector": spec.id.connector, "headrace.task": spec.id.task}
         return self._launcher.launch(spec, _TracedStart(listener, self._tracing.begin("task start", about)))
+
+    def cores(self) -> SparkCores | None:
+        return self._launcher.cores()
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
         return self._launcher.analyse(job)

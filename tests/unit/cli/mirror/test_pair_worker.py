@@ -21,6 +21,7 @@ URL = "http://leader:1"
         lambda requests: requests.fence_zombies(URL, "c", None),
         lambda requests: requests.worker_health(URL, None, None),
         lambda requests: requests.worker_history(URL, None, None),
+        lambda requests: requests.worker_report(URL, None),
     ],
 )
 def test_each_names_the_property_that_allows_it(request_: Callable[[NoInternalRest], None]) -> None:

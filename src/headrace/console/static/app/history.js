@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Throughput and lag over the last hour, which workers keep: of one connector, or of all together.
-import { get } from "./api.js";
 import { lagText, rateText } from "./figures.js";
-import { html, useEffect, useMemo } from "./html.js";
-import { Card, useAnswer } from "./parts.js";
+import { html, useMemo } from "./html.js";
+import { Card } from "./parts.js";
 import { Plot } from "./plot.js";
+import { useRepeated } from "./repeated.js";
 
 /** Workers add a value every 15 seconds. */
 const PERIOD_MS = 15_000;
 
 /** @param {{name?: string, lag?: boolean}} props `name`: of a connector, by default of all; `lag`: whether there can be one */
 export function LastHour({ name, lag = true }) {
-  const { content: past, error } = useHistory(name === undefined ? ["history"] : ["connectors", name, "history"]);
+  const { content: past, error } = useRepeated(name === undefined ? ["history"] : ["connectors", name, "history"], PERIOD_MS);
   const at = useMemo(() => timesOf(past), [past]);
   const missing = Object.entries(past?.missing ?? {});
   return html`${error && html`<div class="note warn">No new values of the last hour: ${error.message}</div>`}
@@ -39,19 +39,4 @@ function lagInRecords(lag) {
 function timesOf(past) {
   const count = past?.until ? past.records_per_second.length : 0; // 0 until a worker has its first value
   return Array.from({ length: count }, (_, index) => (past.until - (count - 1 - index) * past.period) / 1000);
-}
-
-/** The newest answer, asked for again when there is a new value, while the page is visible. @param {string[]} segments */
-function useHistory(segments) {
-  const found = useAnswer((signal) => get(segments, {}, signal), segments);
-  useEffect(() => {
-    const ask = () => document.hidden || found.again();
-    const timer = setInterval(ask, PERIOD_MS);
-    document.addEventListener("visibilitychange", ask);
-    return () => {
-      clearInterval(timer);
-      document.removeEventListener("visibilitychange", ask);
-    };
-  }, segments);
-  return found;
 }

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // The overview: the cluster's health in one line, its figures over time, its workers, and what needs attention.
 import { about, connectors, counts, events } from "./cluster.js";
-import { countText, rateText } from "./figures.js";
+import { countText, NONE, rateText } from "./figures.js";
 import { LastHour } from "./history.js";
 import { html } from "./html.js";
-import { Badge, Card, Figures, Health } from "./parts.js";
+import { Badge, Card, Figures, Health, Trouble } from "./parts.js";
 import { isIdle, sum, VERDICTS } from "./rows.js";
 import { to } from "./routes.js";
-import { failedOf, workersOf } from "./workers.js";
+import { coresText, failedOf, loadText, membersOf, Name, useWorkers } from "./workers.js";
 
 export function Overview() {
   const found = connectors.value;
+  const answer = useWorkers();
   if (found === null) return html`<p class="quiet">Asking the worker …</p>`;
   const known = about.value ?? {};
+  const members = membersOf(found, answer.content);
   return html`
     <div class="line"><h1>Overview</h1><span class="quiet">headrace ${known.headrace_version ?? ""}, Kafka cluster <span class="mono">${known.kafka_cluster_id ?? "unknown"}</span></span></div>
-    <${Sentence} />
+    <${Sentence} members=${members} />
     <${LastHour} />
-    <div class="split"><${Attention} /><div class="stack"><${Workers} /><${Events} /></div></div>`;
+    <div class="split"><${Attention} /><div class="stack"><${Workers} members=${members} error=${answer.error} /><${Events} /></div></div>`;
 }
 
-function Sentence() {
+/** @param {{members: import("./workers.js").Member[]}} props */
+function Sentence({ members }) {
   const found = counts.value;
   const worst = VERDICTS.find((verdict) => found[/** @type {keyof typeof found} */ (verdict)] > 0) ?? "healthy";
   const texts = VERDICTS.map((verdict) => [verdict, /** @type {any} */ (found)[verdict]]).filter(([, count]) => count > 0);
@@ -36,7 +39,7 @@ function Sentence() {
       ["Connectors", countText(found.all)],
       ["Tasks running", `${tasks.filter((task) => task.state === "RUNNING").length} of ${tasks.length}`],
       ["Records/s", rateText(sum(rows.map((row) => row.records)))],
-      ["Workers with work", countText(workersOf(rows).length)],
+      ["Workers", countText(members.length)],
     ]} /></div></section>`;
 }
 
@@ -50,12 +53,12 @@ function Attention() {
     ${found.length > 20 && html`<div class="body"><a href=${to("connectors")}>${found.length - 20} more</a></div>`}<//>`;
 }
 
-function Workers() {
-  const found = workersOf(connectors.value ?? []);
-  return html`<${Card} title="Workers" padded=${false} end=${html`<a href=${to("workers")}>All about workers</a>`}>
-    <div class="scroll" tabindex="0" role="region" aria-label="Workers"><table><thead><tr><th>Worker</th><th class="number">Connectors</th><th class="number">Tasks</th><th class="number">Failed</th><th class="number">Records/s</th></tr></thead>
-    <tbody>${found.map(([worker, work]) => html`<tr key=${worker}><td class="mono">${worker}</td><td class="number">${work.connectors}</td><td class="number">${work.tasks.length}</td>
-      <td class="number">${failedOf(work)}</td><td class="number">${rateText(work.records)}</td></tr>`)}</tbody></table></div><//>`;
+/** @param {{members: import("./workers.js").Member[], error: Error | undefined}} props */
+function Workers({ members, error }) {
+  return html`<${Card} title="Workers" padded=${false} end=${html`<a href=${to("workers")}>All about workers</a>`}><${Trouble} error=${error} />
+    <div class="scroll" tabindex="0" role="region" aria-label="Workers"><table><thead><tr><th>Worker</th><th class="number">Tasks</th><th class="number">Failed</th><th class="number">Records/s</th><th class="number">Cores in use</th><th class="number">Load</th><th class="number">Config lag</th><th>Version</th></tr></thead>
+    <tbody>${members.map((member) => html`<tr key=${member.id}><${Name} member=${member} /><td class="number">${member.work.tasks.length}</td><td class="number">${failedOf(member.work)}</td><td class="number">${rateText(member.work.records)}</td>
+      <td class="number">${coresText(member.info)}</td><td class="number">${loadText(member.info)}</td><td class="number">${countText(member.info?.config_lag)}</td><td class="short">${member.info?.version ?? NONE}</td></tr>`)}</tbody></table></div><//>`;
 }
 
 function Events() {

@@ -21,8 +21,3 @@ export function samples(text) {
 export function figure(found, name) {
   return found.find((each) => GROUPS.some((group) => each.name === group + name))?.value ?? null;
 }
-
-/** The value of a label of any sample. @param {Sample[]} found @param {string} name @returns {string | null} */
-export function label(found, name) {
-  return found.find((each) => each.labels[name])?.labels[name] ?? null;
-}

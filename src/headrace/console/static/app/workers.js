@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers: what each of those runs that connectors and tasks name, and the figures of the one that answers.
+// Workers: what each of them runs and its own figures, and more about the one that answers.
 import { get, getText } from "./api.js";
 import { about, connectors } from "./cluster.js";
-import { ageText, bytesText, countText, rateText } from "./figures.js";
+import { ageText, bytesText, countText, NONE, rateText } from "./figures.js";
 import { html } from "./html.js";
 import { Badge, Card, Figures, Trouble, useAnswer } from "./parts.js";
+import { useRepeated } from "./repeated.js";
 import { to } from "./routes.js";
 import { sum } from "./rows.js";
-import { figure, label, samples } from "./samples.js";
+import { figure, samples } from "./samples.js";
+
+const PERIOD_MS = 5000;
+const UNASSIGNED = "(unassigned)";
 
 /**
  * @typedef {object} Work
@@ -22,7 +26,7 @@ export function workersOf(rows) {
   /** @type {Map<string, Work>} */
   const found = new Map();
   const of = (/** @type {string | null} */ worker) => {
-    const name = worker || "(unassigned)";
+    const name = worker || UNASSIGNED;
     const work = found.get(name) ?? { connectors: 0, tasks: [], records: null, bytes: null };
     found.set(name, work);
     return work;
@@ -39,6 +43,51 @@ export function workersOf(rows) {
   return [...found].sort(([one], [other]) => one.localeCompare(other));
 }
 
+/**
+ * A worker with its work and what GET /workers says of it: `info`, or `trouble`, the reason why it has not answered.
+ * @typedef {object} Member
+ * @property {string} id
+ * @property {Work} work
+ * @property {any} info null while it is not known
+ * @property {string | null} trouble
+ * @property {boolean} leader
+ */
+
+/** All members of the group, and what else the statuses name. @param {import("./rows.js").Row[]} rows @param {any} answer of GET /workers @returns {Member[]} */
+export function membersOf(rows, answer) {
+  const works = new Map(workersOf(rows));
+  const infos = new Map((answer?.workers ?? []).map((/** @type {any} */ each) => [each.worker_id, each]));
+  const missing = answer?.missing ?? {};
+  const none = { connectors: 0, tasks: [], records: null, bytes: null };
+  return [...new Set([...works.keys(), ...infos.keys(), ...Object.keys(missing)])].sort().map((id) => ({
+    id, work: works.get(id) ?? none, info: infos.get(id) ?? null, leader: id === answer?.leader,
+    trouble: missing[id] ?? (answer && !infos.has(id) && id !== UNASSIGNED ? "It is not in the group." : null),
+  }));
+}
+
+/** GET /workers, asked for again while the page is visible. */
+export function useWorkers() {
+  return useRepeated(["workers"], PERIOD_MS);
+}
+
+/** @param {{member: Member}} props */
+export function Name({ member: { id, info, trouble, leader } }) {
+  const lag = info?.config_lag ?? 0;
+  return html`<td class="mono">${id} ${leader && html`<span class="tag">leader</span>`}
+    ${lag > 0 && html`<div><${Badge} kind="degraded" text="lags" /> <span class="quiet">it has not applied the newest ${countText(lag)} records of the config topic</span></div>`}
+    ${trouble && html`<div><${Badge} kind="failed" text="no answer" /> <span class="quiet">${trouble}</span></div>`}</td>`;
+}
+
+/** @param {any} info */
+export function coresText(info) {
+  return info?.spark ? `${countText(info.spark.busy)} of ${countText(info.spark.total)}` : NONE;
+}
+
+/** The machine's load and its processors. @param {any} info */
+export function loadText(info) {
+  return info ? `${info.load.toFixed(1)} of ${countText(info.cpus)}` : NONE;
+}
+
 /** @param {Work} work */
 export function failedOf(work) {
   return work.tasks.filter((task) => task.state === "FAILED").length;
@@ -46,26 +95,37 @@ export function failedOf(work) {
 
 export function Workers() {
   const rows = connectors.value;
+  const members = useWorkers();
   const metrics = useAnswer((signal) => getText(["metrics"], signal), []);
   const spark = useAnswer((signal) => get(["connectors"], { expand: "spark" }, signal), []);
   const health = useAnswer((signal) => get(["health"], {}, signal), []);
   if (rows === null) return html`<p class="quiet">Asking the worker …</p>`;
   const found = samples(metrics.content ?? "");
-  const again = () => [metrics, spark, health].forEach((each) => each.again());
-  return html`<div class="line"><h1>Workers</h1><span class="quiet">those with connectors or tasks</span><span class="end"><button onClick=${again}>Read again</button></span></div>
-    <${Table} rows=${rows} leader=${(label(found, "leader_name") ?? "").replace(/^\w+:\/\//, "").replace(/\/$/, "")} />
+  const again = () => [members, metrics, spark, health].forEach((each) => each.again());
+  return html`<div class="line"><h1>Workers</h1><span class="quiet">all of the group</span><span class="end"><button onClick=${again}>Read again</button></span></div>
+    <${Trouble} error=${members.error} /><${Table} members=${membersOf(rows, members.content)} />
     <${Answering} found=${found} health=${health} error=${metrics.error} /><${SparkTasks} status=${spark.content} error=${spark.error} />`;
 }
 
-/** @param {{rows: import("./rows.js").Row[], leader: string}} props */
-function Table({ rows, leader }) {
-  const found = workersOf(rows);
-  const most = Math.max(...found.map(([, work]) => work.tasks.length), 1);
-  return html`<${Card} title="Work" padded=${false}>${!found.length ? html`<div class="body quiet">No worker runs anything.</div>` : html`<div class="scroll" tabindex="0" role="region" aria-label="Workers"><table>
-    <thead><tr><th>Worker</th><th class="number">Connectors</th><th class="number">Tasks</th><th>Share of the tasks</th><th class="number">Failed</th><th class="number">Records/s</th><th class="number">Bytes/s</th></tr></thead>
-    <tbody>${found.map(([worker, work]) => html`<tr key=${worker}><td class="mono">${worker} ${worker === leader && html`<span class="tag">leader</span>`}</td><td class="number">${countText(work.connectors)}</td><td class="number">${countText(work.tasks.length)}</td>
-      <td><progress max=${most} value=${work.tasks.length} aria-label=${`Tasks of ${worker}`}></progress></td><td class="number">${failedOf(work) ? html`<span class="removed">${failedOf(work)}</span>` : "0"}</td>
-      <td class="number">${rateText(work.records)}</td><td class="number">${bytesText(work.bytes)}</td></tr>`)}</tbody></table></div>`}<//>`;
+/** @param {{members: Member[]}} props */
+function Table({ members }) {
+  const most = Math.max(...members.map(({ work }) => work.tasks.length), 1);
+  return html`<${Card} title="Workers of the group" padded=${false}><div class="scroll" tabindex="0" role="region" aria-label="Workers"><table>
+    <thead><tr><th>Worker</th><th class="number">Connectors</th><th class="number">Tasks</th><th>Share of the tasks</th><th class="number">Failed</th><th class="number">Records/s</th><th class="number">Bytes/s</th>
+      <th class="number">Spark cores in use</th><th class="number">Load</th><th class="number">Memory</th><th class="number">Config lag</th><th class="number">Config offset</th><th>Version</th><th class="number">Up for</th></tr></thead>
+    <tbody>${members.map((member) => html`<tr key=${member.id}><${Name} member=${member} /><${Runs} work=${member.work} most=${most} id=${member.id} /><${About} info=${member.info} /></tr>`)}</tbody></table></div><//>`;
+}
+
+/** @param {{work: Work, most: number, id: string}} props */
+function Runs({ work, most, id }) {
+  return html`<td class="number">${countText(work.connectors)}</td><td class="number">${countText(work.tasks.length)}</td><td><progress max=${most} value=${work.tasks.length} aria-label=${`Tasks of ${id}`}></progress></td>
+    <td class="number">${failedOf(work) ? html`<span class="removed">${failedOf(work)}</span>` : "0"}</td><td class="number">${rateText(work.records)}</td><td class="number">${bytesText(work.bytes)}</td>`;
+}
+
+/** @param {{info: any}} props */
+function About({ info }) {
+  return html`<td class="number">${coresText(info)}</td><td class="number">${loadText(info)}</td><td class="number">${bytesText(info?.memory_bytes)}</td><td class="number">${countText(info?.config_lag)}</td><td class="number">${countText(info?.config_offset)}</td>
+    <td class="short">${info?.version ?? NONE}</td><td class="number">${ageText(info ? Date.now() - info.started_at : null)}</td>`;
 }
 
 /** @param {{found: import("./samples.js").Sample[], health: {content?: any, error?: Error}, error: Error | undefined}} props */
