@@ -98,7 +98,7 @@ def test_an_administrator_is_offered_everything(browser: Browser, guarded: Worke
         expect(page.get_by_role("button", name="Delete")).to_be_visible()
         assert buttons_of(page) == [*STATE, "Delete"]
         assert tabs_of(page) == ["State", "Configuration", "Offsets", "Topics", "Dead letters", "Log", "Changes"]
-        assert screens_of(page) == ["Overview", "Connectors", "Dead letters", "Workers", "Plugins", "Loggers"]
+        assert screens_of(page) == ["Overview", "Connectors", "Dead letters", "Workers", "Plugins", "Audit", "Loggers"]
         page.get_by_role("link", name="Connectors").click()
         expect(page.get_by_role("link", name="Create")).to_be_visible()
 
@@ -123,6 +123,11 @@ def test_an_operator_of_one_connector_is_not_one_of_others(browser: Browser, gua
         assert tabs_of(page) == ["State", "Configuration", "Offsets", "Topics", "Log", "Changes"]
         page.get_by_role("button", name="Pause").click()
         expect(page.get_by_role("button", name="Resume")).to_be_visible()
+        page = console.open("audit")
+        changes = page.get_by_role("region", name="Changes").get_by_role("row")
+        expect(changes.nth(1)).to_contain_text("PUT /connectors/pay-1/pause")
+        assert changes.filter(has_text="orders").count() == 0
+        assert screens_of(page) == ["Overview", "Connectors", "Workers", "Plugins", "Audit"]
         page = console.open("connectors", "orders")
         expect(page.get_by_text("VerifiableSource")).to_be_visible()
         assert buttons_of(page) == []

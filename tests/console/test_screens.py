@@ -26,7 +26,7 @@ BROKEN = f"broken {MARKUP}"
 SECRET = "swordfish-canary"
 TABS = ("", "config", "offsets", "topics", "dead-letters", "logs", "changes")
 SCREENS = (
-    *((), ("connectors",), ("dead-letters",), ("workers",), ("plugins",), ("loggers",)),
+    *((), ("connectors",), ("dead-letters",), ("workers",), ("plugins",), ("audit",), ("loggers",)),
     *(("create",), ("create", "VerifiableSource")),
 )
 DRAWN = """plot => {
@@ -218,14 +218,43 @@ def test_the_level_of_a_logger(screens: Console, busy: WorkerProcess) -> None:
         expect(page.get_by_label(f"Level of {name}", exact=True)).to_have_value(level)
 
 
-def test_events_say_what_has_changed(screens: Console, busy: WorkerProcess) -> None:
+def test_events_say_what_has_changed_and_who_has_changed_it(screens: Console, busy: WorkerProcess) -> None:
+    """States as they change, and beside them the changes that have caused them, also those before the page."""
+    busy.rest.put("/admin/loggers/quiet", json={"level": "INFO"})
     page = screens.open()
     events = page.get_by_role("region", name="Events")
-    expect(page.get_by_text("None yet.")).to_be_visible()
+    expect(events.get_by_role("row").first).to_contain_text("anonymous: PUT /admin/loggers/quiet")
     busy.rest.put("/connectors/letters/pause")
     expect(events.get_by_role("row").first).to_contain_text("letters is paused")
+    expect(events.get_by_role("row").nth(1)).to_contain_text("letters anonymous: PUT /connectors/letters/pause")
     busy.rest.put("/connectors/letters/resume")
     expect(events.get_by_role("row").first).not_to_contain_text("paused")
+
+
+def test_the_audit_has_all_changes_and_markup_in_them_is_text(screens: Console, busy: WorkerProcess) -> None:
+    """Also of no connector, and of one that never was; the newest first, and chosen as by the API."""
+    busy.rest.put("/admin/loggers/quiet", json={"level": "INFO"})
+    busy.rest.delete(f"/connectors/{encoded(MARKUP)}")
+    page = screens.open("audit")
+    rows = page.get_by_role("region", name="Changes").get_by_role("row")
+
+    def shown(**query: str) -> list[str]:
+        found = [each["what"] for each in busy.rest.get("/changes", params={"limit": 1000, **query}).json()["changes"]]
+        expect(rows).to_have_count(len(found) + 1)
+        for at, what in enumerate(found[:10], 1):
+            expect(rows.nth(at)).to_contain_text(what)
+        return found
+
+    assert "PUT /admin/loggers/quiet" in shown()
+    expect(rows.filter(has_text=MARKUP).first).to_contain_text("404")
+    assert page.locator("img").count() == 0
+    page.get_by_label("Result").select_option("failed")
+    assert "PUT /admin/loggers/quiet" not in shown(result="failed")
+    page.get_by_label("Connector").fill("img")
+    assert shown(result="failed", connector="*img*")
+    page.get_by_role("button", name="All", exact=True).click()
+    page.get_by_label("Text", exact=True).fill("LOGGERS/quiet")
+    assert set(shown(text="loggers/quiet")) == {"PUT /admin/loggers/quiet"}
 
 
 def test_plots_begin_before_their_page(screens: Console, busy: WorkerProcess) -> None:

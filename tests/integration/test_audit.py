@@ -61,20 +61,24 @@ def test_the_life_of_a_connector(worker: WorkerProcess, unique: str) -> None:
         f'{user} what="POST /connectors" connector={name} change="+connector.class: {config["connector.class"]}; '
         f'+count: 3; +db.password: ****; +name: {name}; +tasks.max: 1; +topic: {name}" result=201'
     )
-    assert configs == f'{leader} what="task configs of connector {name}" change="0 tasks → 1 task" result=done'
+    assert (
+        configs
+        == f'{leader} what="task configs of connector {name}" connector={name} change="0 tasks → 1 task" result=done'
+    )
     assert changed == (
         f'{user} what="PUT {url}/config" connector={name} change="db.password: changed; tasks.max: 1 → 2" result=200'
     )
     assert rest == [
-        f'{leader} what="task configs of connector {name}" change="1 task → 2 tasks" result=done',
-        f'{leader} what="round of fencing of connector {name}" change="1 producer ({name}-0) in T" result=done',
+        f'{leader} what="task configs of connector {name}" connector={name} change="1 task → 2 tasks" result=done',
+        f'{leader} what="round of fencing of connector {name}" connector={name} '
+        f'change="1 producer ({name}-0) in T" result=done',
         f'{user} what="PUT {url}/pause" connector={name} result=202',
         f'{user} what="PUT {url}/resume" connector={name} result=202',
         f'{user} what="POST {url}/restart?includeTasks=true" connector={name} '
         f'change="restarts {name}, {name}-0, {name}-1" result=202',
         f'{user} what="PUT {url}/stop" connector={name} result=204',
-        f'{leader} what="round of fencing of connector {name}" change="2 producers ({name}-0, {name}-1) in T" '
-        "result=done",
+        f'{leader} what="round of fencing of connector {name}" connector={name} '
+        f'change="2 producers ({name}-0, {name}-1) in T" result=done',
         f'{user} what="PATCH {url}/offsets" connector={name} '
         r'change="{\"id\":\"0\"}: {\"seqno\":2} → {\"seqno\":7}" result=204',
         f'{user} what="DELETE {url}" connector={name} result=204',
@@ -98,7 +102,8 @@ def test_a_task_that_is_killed_is_restarted_by_the_engine(worker: WorkerProcess,
     worker.create(unique, **{"connector.class": "VerifiableSource", "tasks.max": "1", "topic": unique})
     worker.wait_for_tasks(unique)
     os.kill(worker.task_process().pid, signal.SIGKILL)
-    line = f'audit who=engine worker=127.0.0.1:{worker.port} what="restart of {unique}-0" result=done reason='
+    restart = f'what="restart of {unique}-0" connector={unique} result=done reason='
+    line = f"audit who=engine worker=127.0.0.1:{worker.port} {restart}"
     wait_for(lambda: any(each.startswith(line) for each in audited(worker.log)), 60, lambda: worker.log[-3000:])
 
 

@@ -158,6 +158,27 @@ def test_each_worker_lists_all_with_what_they_run(group: list[WorkerProcess], un
             assert each["spark"]["total"] >= each["spark"]["busy"] and each["memory_bytes"] > 10_000_000, each
 
 
+def test_changes_of_both_workers_are_found_at_each(group: list[WorkerProcess], unique: str) -> None:
+    """Also of no connector, and of one that never was; the newest first."""
+    for number, worker in enumerate(group):
+        worker.rest.put(f"/admin/loggers/{unique}.{number}", json={"level": "INFO"}).raise_for_status()
+        assert worker.rest.delete(f"/connectors/{unique}-{number}").status_code == 404
+    wanted = [("DELETE", 1, "404"), ("PUT", 1, "200"), ("DELETE", 0, "404"), ("PUT", 0, "200")]
+    for worker in group:
+        found = worker.rest.get("/changes", params={"text": unique}).json()
+        assert found["missing"] == {}
+        asked = [each for each in found["changes"] if not each["forwarded"]]
+        assert [(each["what"].split()[0], each["worker"], each["result"]) for each in asked] == [
+            (method, worker_id(group[number]), result) for method, number, result in wanted
+        ]
+        assert [each["connector"] for each in asked] == [f"{unique}-1", None, f"{unique}-0", None]
+        refused = worker.rest.get("/changes", params={"connector": f"{unique}-*", "result": "failed"}).json()["changes"]
+        assert {each["connector"] for each in refused} == {f"{unique}-0", f"{unique}-1"}
+    for wrong in ({"limit": 0}, {"limit": 1001}, {"result": "odd"}):
+        assert group[0].rest.get("/changes", params=wrong).status_code == 400, wrong
+    assert group[0].rest.post("/internal/changes", json={}).status_code in (400, 403)
+
+
 def test_mistakes_are_refused(group: list[WorkerProcess], unique: str, tmp_path: Path) -> None:
     create_sink(group[0], unique, unique, tmp_path / unique)
     path = f"/connectors/{unique}/logs"

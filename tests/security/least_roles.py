@@ -16,6 +16,7 @@ LEAST_ROLES: Final[Mapping[str, str]] = {
     "GET /health": "viewer",
     "GET /history": "viewer",
     "GET /workers": "viewer",
+    "GET /changes": "operator",
     "GET /events": "viewer",
     "GET /metrics": "viewer",
     "GET /connectors": "viewer",

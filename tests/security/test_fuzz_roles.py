@@ -54,9 +54,8 @@ class NoHerder:
     def __getattr__(self, name: str) -> None: ...
 
 
-ALL_PARTS: Final = Inspections(
-    topics=cast(Any, NoHerder()), dead_letters=cast(Any, NoHerder()), logs=cast(Any, NoHerder())
-)
+_PART: Final = cast(Any, NoHerder())
+ALL_PARTS: Final = Inspections(topics=_PART, dead_letters=_PART, logs=_PART, changes=_PART)
 described = schemathesis.openapi.from_dict(create_app(cast(Any, NoHerder()), inspections=ALL_PARTS).openapi())
 
 

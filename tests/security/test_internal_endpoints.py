@@ -23,6 +23,7 @@ MEGABYTE = 1024 * 1024
 INTERNAL = [
     *("POST /connectors/c/tasks", "PUT /connectors/c/fence", "PUT /internal/loggers/root"),
     *("GET /internal/health", "GET /internal/health/c", "GET /internal/worker", "POST /internal/logs/c"),
+    "POST /internal/changes",
 ]
 FORGED = (
     b"X-Connect-Authorization: QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=\r\n"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from headrace.distributed.distributed_herder import DistributedHerder
+    from headrace.herder.cluster_changes import ChangeQuery
     from headrace.herder.connector_logs import LogQuery
     from headrace.herder.engine.herder_services import LeaderRequests
     from headrace.inspection.inspections import Inspections
@@ -208,12 +209,25 @@ def _inspections(
     config: DistributedConfig, endpoints: Endpoints, parts: CheckedParts, leader: LeaderClient, served: _Served
 ) -> Inspections:
     """Return the inspections, which request log lines from the other workers by the scheme of the own URL."""
-    scheme = urlsplit(endpoints.advertised_url).scheme
+    others = _Others(leader, urlsplit(endpoints.advertised_url).scheme, served.herder)
+    return parts.inspections(
+        served.herder, config, _network_location(endpoints), served.launcher.preview_frames, others
+    )
 
-    def ask(worker: str, query: LogQuery) -> dict[str, Any]:
-        return leader.log_lines(f"{scheme}://{worker}", query, served.herder.session_key())
 
-    return parts.inspections(served.herder, config, _network_location(endpoints), served.launcher.preview_frames, ask)
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """Implements ``AskOthers``: a worker is known by its id alone, the host:port in statuses."""
+
+    client: LeaderClient
+    scheme: str
+    herder: DistributedHerder
+
+    def log_lines(self, worker: str, query: LogQuery) -> dict[str, Any]:
+        return self.client.log_lines(f"{self.scheme}://{worker}", query, self.herder.session_key())
+
+    def changes(self, worker: str, query: ChangeQuery) -> dict[str, Any]:
+        return self.client.changes(f"{self.scheme}://{worker}", query, self.herder.session_key())
 
 
 def _network_location(endpoints: Endpoints) -> str:

@@ -160,9 +160,9 @@ def create_connectors(herder: WorkerHerder, files: Sequence[ConnectorFile], work
             ).result()
         except ConnectError as error:
             # Without the reason, which the worker ends with: it may quote a secret.
-            audit.write_own(audit.FILE, worker, what, failed=True)
+            audit.write_own(audit.FILE, worker, what, connector=file.name, failed=True)
             raise unusable(file.path, str(error)) from error
-        audit.write_own(audit.FILE, worker, what)
+        audit.write_own(audit.FILE, worker, what, connector=file.name)
     for file in files:
         try:
             herder.connector_started(file.name).result()

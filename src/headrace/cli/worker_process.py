@@ -10,12 +10,13 @@ import resource
 import site
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Set
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import headrace
@@ -39,6 +40,7 @@ from headrace.model.set_back_clock import SetBackClock
 from headrace.rest.server.rest_server import RestServer
 
 if TYPE_CHECKING:
+    from headrace.herder.cluster_changes import ChangeQuery
     from headrace.herder.connector_logs import LogQuery
     from headrace.herder.engine.worker_herder import WorkerHerder
     from headrace.inspection.inspections import Inspections
@@ -173,25 +175,30 @@ class CheckedParts:
         config: WorkerConfig,
         worker: str,
         frames: PreviewFrames,
-        ask: Callable[[str, LogQuery], dict[str, Any]] | None = None,
+        ask: AskOthers | None = None,
     ) -> Inspections:
         """Return what serves requests about the records and log lines of the herder's connectors; the caller closes it.
 
-        ``worker`` is the host:port of this one, ``frames`` offers Spark to previews, and ``ask`` gets log lines of
-        another worker, if there may be others.
+        ``worker`` is the host:port of this one, ``frames`` offers Spark to previews, and ``ask`` gets log lines and
+        changes of another worker, if there may be others.
         """
+        from headrace.herder.cluster_changes import ClusterChanges
         from headrace.herder.connector_logs import ConnectorLogs
+        from headrace.herder.worker_parts import WorkerParts
         from headrace.inspection.dead_letters.dead_letters import DeadLetters
         from headrace.inspection.inspections import Inspections
         from headrace.inspection.sandbox import Sandbox
         from headrace.inspection.topics.topic_records import TopicRecords
+        from headrace.worker.stages import Stages
 
-        sandbox = Sandbox()
+        sandbox, ring = Sandbox(), keep_log_lines(config.get(LOG_KEPT_BYTES))
+        parts = WorkerParts(worker, Stages(time.monotonic), time.monotonic)
         return Inspections(
             sandbox,
             TopicRecords(herder, config, herder.worker.configs, sandbox),
             DeadLetters(herder.worker, lambda: _connector_configs(herder), sandbox, worker),
-            ConnectorLogs(keep_log_lines(config.get(LOG_KEPT_BYTES)), worker, herder, ask),
+            ConnectorLogs(ring, worker, herder, None if ask is None else ask.log_lines),
+            ClusterChanges(ring, herder.worker_ids, parts, None if ask is None else ask.changes),
             frames,
         )
 
@@ -200,6 +207,16 @@ class CheckedParts:
         if self.lineage is not None:
             self.lineage.close()
         self.tracing.close(_TRACES_SECONDS)
+
+
+class AskOthers(Protocol):
+    """Requests to any other worker of the group for what it has logged. Raise ConnectError."""
+
+    def log_lines(self, worker: str, query: LogQuery) -> dict[str, Any]:
+        """Return its lines about a connector, as ``ConnectorLogs.here``."""
+
+    def changes(self, worker: str, query: ChangeQuery) -> dict[str, Any]:
+        """Return its changes, as ``ClusterChanges.here``."""
 
 
 def _connector_configs(herder: WorkerHerder) -> dict[str, Config]:

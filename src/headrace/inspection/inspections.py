@@ -10,6 +10,7 @@ from headrace.inspection.preview.previews import PreviewFrames, no_frames
 from headrace.inspection.sandbox import Sandbox
 
 if TYPE_CHECKING:
+    from headrace.herder.cluster_changes import ClusterChanges
     from headrace.herder.connector_logs import ConnectorLogs
     from headrace.inspection.dead_letters.dead_letters import DeadLetters
     from headrace.inspection.topics.topic_records import TopicRecords
@@ -26,6 +27,7 @@ class Inspections:
     topics: TopicRecords | None = None
     dead_letters: DeadLetters | None = None
     logs: ConnectorLogs | None = None
+    changes: ClusterChanges | None = None
     frames: PreviewFrames = no_frames
 
     def close(self) -> None:

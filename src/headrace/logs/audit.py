@@ -38,6 +38,9 @@ _CONNECTOR: Final = re.compile(
     r'audit (?:\w+=(?:[^\s"=\\]+|"(?:[^"\\]|\\.)*") )*?connector=([^\s"=\\]+|"(?:[^"\\]|\\.)*")(?: |$)'
 )
 """Matches behind whole fields only: the text of another field can quote anything."""
+_FIELD: Final = re.compile(r'(\w+)=([^\s"=\\]+|"(?:[^"\\]|\\.)*")')
+_LINE: Final = re.compile(rf"audit(?: {_FIELD.pattern})+")
+_CUT: Final = re.compile(r"… \([0-9]+ more\)$")
 _LONGEST_VALUE: Final = 100
 _MOST_PROPERTIES: Final = 50
 _MOST_LISTED: Final = 12
@@ -57,15 +60,30 @@ def write(fields: Mapping[str, str | None], *, always: bool = False) -> None:
 
 
 def write_own(
-    who: str, worker: str, what: str, *, change: str | None = None, reason: str | None = None, failed: bool = False
+    who: str,
+    worker: str,
+    what: str,
+    *,
+    connector: str | None = None,
+    change: str | None = None,
+    reason: str | None = None,
+    failed: bool = False,
 ) -> None:
     """Log a change that no request has asked this worker for; ``who`` is LEADER, ENGINE or FILE.
 
-    ``reason`` may have more lines, as a stack trace: the first one is logged.
+    ``connector`` is the one that it is about. ``reason`` may have more lines, as a stack trace: the first one is
+    logged.
     """
-    result = "failed" if failed else "done"
-    reason = reason and cut(reason.strip().partition("\n")[0], 2 * _LONGEST_VALUE)
-    write({"who": who, "worker": worker, "what": what, "change": change, "result": result, "reason": reason})
+    fields = {
+        "who": who,
+        "worker": worker,
+        "what": what,
+        "connector": connector and cut(connector),
+        "change": change,
+        "result": "failed" if failed else "done",
+        "reason": reason and cut(reason.strip().partition("\n")[0], 2 * _LONGEST_VALUE),
+    }
+    write(fields)
 
 
 def is_on() -> bool:
@@ -76,6 +94,27 @@ def is_on() -> bool:
 def line(fields: Mapping[str, str | None]) -> str:
     """Return the fields that are not None as one line."""
     return " ".join(["audit", *(f"{name}={quoted(text)}" for name, text in fields.items() if text is not None)])
+
+
+def fields_of(line: str) -> dict[str, str] | None:
+    """Return the fields of a line that ``line`` has made; None for any other text."""
+    if not _LINE.fullmatch(line):
+        return None
+    return {name: _unquoted(text) for name, text in _FIELD.findall(line.removeprefix("audit "))}
+
+
+def _unquoted(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(json.loads(text))
+    except ValueError:  # with an escape that is none of JSON's, for a character that is not to be printed
+        return text[1:-1]
+
+
+def is_cut(text: str) -> bool:
+    """Return True if ``cut`` may have left out a part of the text."""
+    return _CUT.search(text) is not None
 
 
 def connector_of(line: str) -> str | None:

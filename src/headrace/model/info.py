@@ -141,6 +141,34 @@ class WorkersInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditedChange:
+    """One element of ``GET /changes``: a line of ``headrace.audit``, with the names of its fields.
+
+    ``time`` is in milliseconds since the epoch. Texts are null where the line has no such field.
+    """
+
+    time: int
+    worker: str
+    who: str
+    by: str | None
+    address: str | None
+    forwarded: bool
+    what: str
+    connector: str | None
+    change: str | None
+    result: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """``GET /changes``: the newest first; ``missing`` has workers that have not answered, with the reason."""
+
+    changes: tuple[AuditedChange, ...]
+    missing: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class PluginInfo:
     """One element of ``GET /connector-plugins``; ``class_name`` is shown as ``class``.
 

@@ -41,6 +41,7 @@ _ANSWERS: Final[Mapping[str, Answers]] = {
     "get_history": {200: ref("History")},
     "get_cluster_history": {200: ref("History")},
     "list_workers": {200: ref("Workers")},
+    "list_changes": {200: ref("Changes")},
     "get_health": {200: ref("ConnectorHealth")},
     "pause": {202: None},
     "resume": {202: None},

@@ -11,6 +11,7 @@ from headrace.inspection.topics.topic_records import Direction
 from headrace.logs.loggers import LoggerLevel
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
+    Changes,
     ConnectorInfo,
     ConnectorState,
     ConnectorStateInfo,
@@ -117,6 +118,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     },
     "Workers": derived(WorkersInfo),
     "Worker": derived(WorkerInfo),
+    "Changes": derived(Changes),
     "WorkerStatus": exactly(status={"enum": ["healthy", "starting", "unhealthy"]}, message=TEXT),
     "LevelChange": {
         **mapping({}),

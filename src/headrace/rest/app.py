@@ -29,6 +29,7 @@ from headrace.rest.exception_mapper import error_response, on_connect_error, on_
 from headrace.rest.herder_request_handler import REQUEST_TIMEOUT_SECONDS, RequestForwarder, RequestHandler
 from headrace.rest.internal_request_signature import SignatureVerifier
 from headrace.rest.raw_path import RawPathMiddleware
+from headrace.rest.resources.changes_resource import changes_router
 from headrace.rest.resources.connector_logs_resource import connector_logs_router
 from headrace.rest.resources.connector_offsets_resource import connector_offsets_router
 from headrace.rest.resources.connector_plugins_resource import connector_plugins_router
@@ -107,7 +108,7 @@ def create_app(
     app.include_router(root_router(herder))
     app.include_router(console_router())
     if others is not None:
-        app.include_router(internal_router(others.herder, handler, others.verifier, served.logs))
+        app.include_router(internal_router(others.herder, handler, others.verifier, served.logs, served.changes))
         forwarder = RequestForwarder(others.client, request_timeout, others.sign)
         app.add_exception_handler(NotLeaderError, forwarder.on_not_leader)
     return app
@@ -119,6 +120,8 @@ def _include_inspections(app: FastAPI, served: Inspections, herder: Herder, hand
         app.include_router(connector_topics_router(served.topics, hidden))
     if served.logs is not None:
         app.include_router(connector_logs_router(served.logs, hidden))
+    if served.changes is not None:
+        app.include_router(changes_router(served.changes))
     app.include_router(dead_letters_router(herder, handler, served.dead_letters))
     app.include_router(previews_router(herder, handler, served))
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.session_key_config import MacAlgorithm
+from headrace.herder.cluster_changes import ChangeQuery
 from headrace.herder.connector_logs import LogQuery
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.rest.herder_request_handler import REQUEST_TIMEOUT_SECONDS
@@ -27,6 +28,7 @@ INTERNAL_HEALTH: Final = "/internal/health"
 INTERNAL_HISTORY: Final = "/internal/history"
 INTERNAL_WORKER: Final = "/internal/worker"
 INTERNAL_LOGS: Final = "/internal/logs"
+INTERNAL_CHANGES: Final = "/internal/changes"
 _PART_SECONDS: Final = 2.0
 _LOGS_SECONDS: Final = 5.0
 
@@ -95,9 +97,14 @@ class LeaderClient:
 
     def log_lines(self, worker_url: str, query: LogQuery, key: SessionKey | None) -> dict[str, Any]:
         """Have a worker answer with its log lines about a connector, within a short time."""
-        path = f"{INTERNAL_LOGS}/{encoded(query.connector)}"
-        body = json.dumps(query.to_json()).encode()
-        answer = self._send("POST", worker_url, path, body, key, _LOGS_SECONDS)
+        return self._lines(f"{INTERNAL_LOGS}/{encoded(query.connector)}", worker_url, query, key)
+
+    def changes(self, worker_url: str, query: ChangeQuery, key: SessionKey | None) -> dict[str, Any]:
+        """Have a worker answer with the changes that it has audited, within a short time."""
+        return self._lines(INTERNAL_CHANGES, worker_url, query, key)
+
+    def _lines(self, path: str, url: str, query: LogQuery | ChangeQuery, key: SessionKey | None) -> dict[str, Any]:
+        answer = self._send("POST", url, path, json.dumps(query.to_json()).encode(), key, _LOGS_SECONDS)
         if answer.status != HTTPStatus.OK:
             raise ConnectError(f"It answered {answer.status} to POST {path}: {_error_message(answer)}")
         found: dict[str, Any] = json.loads(answer.body)

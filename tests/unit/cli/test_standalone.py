@@ -108,8 +108,8 @@ def test_the_audit_has_a_line_for_each_file(caplog: pytest.LogCaptureFixture) ->
         create("a", "refused", "b")
     lines = [record.getMessage() for record in caplog.records if record.name == AUDIT]
     assert lines == [
-        'audit who=file worker=w:8083 what="connector a of a.json" result=done',
-        'audit who=file worker=w:8083 what="connector refused of refused.json" result=failed',
+        'audit who=file worker=w:8083 what="connector a of a.json" connector=a result=done',
+        'audit who=file worker=w:8083 what="connector refused of refused.json" connector=refused result=failed',
     ]
 
 

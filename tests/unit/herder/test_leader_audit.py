@@ -42,7 +42,7 @@ def on(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     [
         (
             PutTaskConfigs("c", [{"password": "swordfish"}, {}]),
-            f'{OWN}"task configs of connector c" change="1 task → 2 tasks" result=done',
+            f'{OWN}"task configs of connector c" connector=c change="1 task → 2 tasks" result=done',
         ),
         (
             PutSessionKey(None, SessionKeyRules()),
@@ -58,14 +58,14 @@ def on(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
             f'{OWN}"session key" change="a new key of 32 bytes for HmacSHA256 in place of the one of {10**300} ms" '
             "result=done",
         ),
-        (PutOffsetsDeleted("c"), f'{OWN}"offsets of the deleted connector c" change=deleted result=done'),
+        (PutOffsetsDeleted("c"), f'{OWN}"offsets of the deleted connector c" connector=c change=deleted result=done'),
         (
             PutAutomaticRestart(ConnectorTaskId("c", 0), RestartCount(3, 0)),
-            f'{OWN}"restart of task c-0" change="automatic, 3 in a row" result=done',
+            f'{OWN}"restart of task c-0" connector=c change="automatic, 3 in a row" result=done',
         ),
         (
             PutAutomaticRestart("c", RestartCount(1, 0)),
-            f'{OWN}"restart of connector c" change="automatic, 1 in a row" result=done',
+            f'{OWN}"restart of connector c" connector=c change="automatic, 1 in a row" result=done',
         ),
         (PutTargetState(1, "c", TargetState.PAUSED), None),
         (PutTaskCount("c", 5, 1), None),
@@ -78,7 +78,7 @@ def test_writes_of_its_own(caplog: pytest.LogCaptureFixture, write: WriteRequest
 
 def test_a_write_that_failed(caplog: pytest.LogCaptureFixture) -> None:
     LeaderAudit("w:8083").wrote(PutTaskConfigs("new", []), BEFORE, RetriableError("no broker"))
-    what = '"task configs of connector new" change="0 tasks → 0 tasks"'
+    what = '"task configs of connector new" connector=new change="0 tasks → 0 tasks"'
     assert caplog.messages == [f'{OWN}{what} result=failed reason="no broker"']
 
 
@@ -89,7 +89,7 @@ def test_rounds_of_fencing(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(RetriableError), leader.fencing("c", 500):
         raise RetriableError("it takes too long")
     assert [re.sub(r"\d+\.\d\d s", "T", line) for line in caplog.messages] == [
-        f'{OWN}"round of fencing of connector c" change="2 producers (c-0, c-1) in T" result=done',
-        f'{OWN}"round of fencing of connector c" change="500 producers (c-0..c-499) in T" result=failed '
+        f'{OWN}"round of fencing of connector c" connector=c change="2 producers (c-0, c-1) in T" result=done',
+        f'{OWN}"round of fencing of connector c" connector=c change="500 producers (c-0..c-499) in T" result=failed '
         'reason="it takes too long"',
     ]

@@ -106,11 +106,35 @@ def test_a_difference_of_very_many_properties_is_cut() -> None:
 def test_a_line_of_the_leaders_own_has_its_reason_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, audit.AUDIT):
         audit.write_own(audit.LEADER, "w:1", "session key", reason="boom\n  at f\n", failed=True)
-        audit.write_own(audit.ENGINE, "w:1", "restart of c-0", reason="it died " + "x" * 300)
+        audit.write_own(audit.ENGINE, "w:1", "restart of c-0", connector="c", reason="it died " + "x" * 300)
     assert caplog.messages == [
         'audit who=leader worker=w:1 what="session key" result=failed reason=boom',
-        f'audit who=engine worker=w:1 what="restart of c-0" result=done reason="it died {"x" * 192}… (108 more)"',
+        'audit who=engine worker=w:1 what="restart of c-0" connector=c result=done '
+        f'reason="it died {"x" * 192}… (108 more)"',
     ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"who": "emil", "what": "PUT /connectors/c/pause", "result": "202"},
+        {"who": 'a "b" c=d', "change": "x: 1 → 2; y\\n", "reason": "control \x1b and \u2028"},
+    ],
+)
+def test_a_line_is_read_as_it_was_written(fields: dict[str, str]) -> None:
+    found = audit.fields_of(audit.line(fields))
+    assert found is not None and found.keys() == fields.keys()
+    if "\x1b" not in str(fields.get("reason")):
+        assert found == fields
+
+
+@pytest.mark.parametrize("text", ["", "audit", "audit who", 'audit who="a" x', "the audit who=a", 'audit who="a'])
+def test_other_texts_are_no_lines(text: str) -> None:
+    assert audit.fields_of(text) is None
+
+
+def test_a_name_that_is_cut_is_known() -> None:
+    assert audit.is_cut(audit.cut("x" * 101)) and not audit.is_cut(audit.cut("x" * 100))
 
 
 def test_the_logger_that_is_off_writes_only_what_was_begun(caplog: pytest.LogCaptureFixture) -> None:

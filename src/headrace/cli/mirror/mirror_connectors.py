@@ -106,12 +106,12 @@ class MirrorConnectors:
         except _AGAIN:
             raise
         except ConnectError as error:
-            audit.write_own(audit.FILE, self._worker, what, failed=True)
+            audit.write_own(audit.FILE, self._worker, what, connector=name, failed=True)
             if self._present(name) is None:
                 self._herder.fail(ConnectError(f"Connector {name}: {error}"))
             else:
                 log.error("Connector %s of %s continues as it was, for its new configuration is refused: %s",
                           name, self._pair, error)  # fmt: skip
         else:
-            audit.write_own(audit.FILE, self._worker, what)
+            audit.write_own(audit.FILE, self._worker, what, connector=name)
             log.info("Configured %s for %s", name, self._pair)

@@ -82,7 +82,8 @@ class LeaderAudit:
             log.exception("no line of the audit for %s", type(write).__name__)
             return
         if described is not None:
-            self._log(*described, error)
+            what, connector, change = described
+            self._log(what, connector, change, error)
 
     @contextmanager
     def fencing(self, connector: str, producers: int) -> Iterator[None]:
@@ -96,28 +97,33 @@ class LeaderAudit:
         finally:
             tasks = work_text((), (ConnectorTaskId(connector, number) for number in range(producers)))
             taken = f"{counted(producers, 'producer')} ({tasks}) in {time.monotonic() - began:.2f} s"
-            self._log(f"round of fencing of connector {connector}", taken, failure)
+            self._log(f"round of fencing of connector {connector}", connector, taken, failure)
 
-    def _log(self, what: str, change: str | None, error: BaseException | None) -> None:
+    def _log(self, what: str, connector: str | None, change: str, error: BaseException | None) -> None:
         reason = None if error is None else error_text(error)
-        write_own(LEADER, self._worker, what, change=change, reason=reason, failed=error is not None)
+        failed = error is not None
+        write_own(LEADER, self._worker, what, connector=connector, change=change, reason=reason, failed=failed)
 
 
-def describe_own_write(write: WriteRequest, before: ClusterConfigState) -> tuple[str, str | None] | None:
-    """Return what the herder's own write changes, and how; None for a user's and for the end of a round of fencing."""
+def describe_own_write(write: WriteRequest, before: ClusterConfigState) -> tuple[str, str | None, str] | None:
+    """Return what the herder's own write changes, of which connector if it is of one, and how.
+
+    None for a user's write and for the end of a round of fencing.
+    """
     match write:
         case PutTaskConfigs(name=name, configs=configs):
             known = counted(before.task_counts.get(name, 0), "task")
-            return f"task configs of connector {name}", f"{known} → {counted(len(configs), 'task')}"
+            return f"task configs of connector {name}", name, f"{known} → {counted(len(configs), 'task')}"
         case PutSessionKey(replaces=former, rules=rules):
             new = f"a new key of {rules.size} bytes for {rules.algorithm}"
             made = former and _time(former.created_ms)
-            return "session key", f"{new} in place of the one of {made}" if made else f"{new}, the first one"
+            return "session key", None, f"{new} in place of the one of {made}" if made else f"{new}, the first one"
         case PutAutomaticRestart(id=id, count=count):
             kind = "task" if isinstance(id, ConnectorTaskId) else "connector"
-            return f"restart of {kind} {id}", f"automatic, {count.attempts} in a row"
+            connector = id.connector if isinstance(id, ConnectorTaskId) else id
+            return f"restart of {kind} {id}", connector, f"automatic, {count.attempts} in a row"
         case PutOffsetsDeleted(name=name):
-            return f"offsets of the deleted connector {name}", "deleted"
+            return f"offsets of the deleted connector {name}", name, "deleted"
     return None
 
 

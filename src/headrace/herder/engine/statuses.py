@@ -134,7 +134,8 @@ class StatusReporter:
     def on_restart(self, id: Runnable, reason: str | None) -> None:
         """Report a restart: the engine's for ``reason``, or one that was requested."""
         if reason is not None:
-            audit.write_own(audit.ENGINE, self._worker_id, f"restart of {id}", reason=reason)
+            connector = id if isinstance(id, str) else id.connector
+            audit.write_own(audit.ENGINE, self._worker_id, f"restart of {id}", connector=connector, reason=reason)
         self._put(id, State.RESTARTING, reason)
 
     def on_failure(self, id: Runnable, trace: str) -> None:

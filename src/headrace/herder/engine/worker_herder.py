@@ -374,6 +374,10 @@ class WorkerHerder:
     def workers(self) -> Future[WorkersInfo]:
         return self._workers.all()
 
+    def worker_ids(self) -> frozenset[str]:
+        """Return the ids of all workers of the cluster. Blocks while the leader is asked for them."""
+        return self._workers.ids()
+
     def _task_configs_errors(self) -> Mapping[str, TaskConfigsError]:
         return task_configs_errors(self._state, self._clock())
 

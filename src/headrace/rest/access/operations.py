@@ -52,6 +52,8 @@ def operation(method: str, path: str) -> Operation:
         return Operation(_role_at_connector(reading, found[2] or ""), decoded(found[1]))
     if path == "/connectors":
         return Operation(Role.VIEWER if reading else Role.EDITOR)
+    if path == "/changes" and reading:
+        return Operation(Role.OPERATOR)
     if path.startswith("/connector-plugins"):
         return Operation(Role.VIEWER if reading else Role.EDITOR)
     if path == "/admin" or path.startswith("/admin/"):

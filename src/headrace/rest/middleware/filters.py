@@ -34,6 +34,7 @@ _INTERNAL: Final = (
     ("PUT", re.compile(r"/internal/loggers/[^/]+")),
     ("GET", re.compile(r"/internal/(health|history)(/[^/]+)?")),
     ("GET", re.compile(r"/internal/worker")),
+    ("POST", re.compile(r"/internal/changes")),
     ("POST", re.compile(r"/internal/logs/[^/]+")),
 )
 

@@ -12,12 +12,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from headrace.api.errors import RetriableError
+from headrace.herder.cluster_changes import ChangeQuery, ClusterChanges
 from headrace.herder.connector_logs import ConnectorLogs, LogQuery
 from headrace.herder.errors import BadRequestError, NotFoundError, RequestTimeoutError
 from headrace.herder.herder import ClusterHerder
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts
 from headrace.rest.leader_client import (
+    INTERNAL_CHANGES,
     INTERNAL_HEALTH,
     INTERNAL_HISTORY,
     INTERNAL_LOGGERS,
@@ -31,7 +33,11 @@ from headrace.rest.resources.loggers_resource import read_level
 
 
 def internal_router(
-    herder: ClusterHerder, handler: RequestHandler, verifier: SignatureVerifier, logs: ConnectorLogs | None = None
+    herder: ClusterHerder,
+    handler: RequestHandler,
+    verifier: SignatureVerifier,
+    logs: ConnectorLogs | None = None,
+    changes: ClusterChanges | None = None,
 ) -> APIRouter:
     """Return the routes, which are not part of the users' API. The signature is checked before anything else."""
 
@@ -80,6 +86,13 @@ def internal_router(
             raise NotFoundError("This worker keeps no log lines")
         query = _log_query(name, await request.body())
         return JSONResponse(await run_in_threadpool(logs.here, query))
+
+    @router.post(INTERNAL_CHANGES)
+    async def list_changes(request: Request) -> Response:
+        if changes is None:
+            raise NotFoundError("This worker keeps no log lines")
+        query = ChangeQuery.of_json(await request.body())
+        return JSONResponse(await run_in_threadpool(changes.here, query))
 
     @router.put("/connectors/{connector}/fence")
     async def fence_zombies(name: Name) -> Response:

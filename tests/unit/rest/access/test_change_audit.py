@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,9 +17,13 @@ import pytest
 from headrace.api.errors import ConfigError
 from headrace.config.session_key_config import mac_algorithm
 from headrace.config.worker_config import WorkerConfig
+from headrace.herder.cluster_changes import ClusterChanges
 from headrace.herder.config_infos import ConfigKeyInfo
 from headrace.herder.errors import BadRequestError, NotFoundError, NotLeaderError
+from headrace.herder.worker_parts import WorkerParts
+from headrace.inspection.inspections import Inspections
 from headrace.logs.audit import AUDIT
+from headrace.logs.log_ring import LogRing
 from headrace.model.cluster_config_state import SessionKey
 from headrace.model.futures import done_future, failed_future
 from headrace.rest.access.assembly import WorkersAccess
@@ -27,6 +32,7 @@ from headrace.rest.access.forwarded_user import ForwardedUsers
 from headrace.rest.app import OtherWorkers, create_app
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts, sign
 from headrace.rest.rest_client import RestClient
+from headrace.worker.stages import Stages
 
 Serve = Callable[..., Any]
 SECRET = "swordfish-9"
@@ -219,6 +225,55 @@ def test_users_and_what_they_may_not_do(
     assert Api(url, caplog, ("emil", "wrong"))("DELETE", "/connectors/c") == [
         f'{ANONYMOUS}what="DELETE /connectors/c" result=401 reason="User cannot access the resource."'
     ]
+
+
+def test_users_see_the_changes_of_their_connectors_and_administrators_all(
+    serve_api: Serve, herder: Any, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    names = ("root", "olga", "anna", "vera")
+    (tmp_path / "users").write_text("\n".join(f"{name}={name}pw" for name in names))
+    rules = ("[root], role: admin", "[olga], role: operator, connectors: [pay-*]", "[vera], role: viewer")
+    written = [*rules, '[anna], role: admin, connectors: ["*"]']
+    (tmp_path / "rules.yaml").write_text("rules:\n" + "".join(f"- {{users: {rule}}}\n" for rule in written))
+    properties = {
+        "rest.authentication": "basic",
+        "rest.basic.auth.credentials.file": str(tmp_path / "users"),
+        "rest.authorization.file": str(tmp_path / "rules.yaml"),
+    }
+    ring, stages, long = LogRing(100_000), Stages(time.monotonic), f"pay-{'x' * 100}"
+    changes = ClusterChanges(ring, lambda: ("w:1",), WorkerParts("w:1", stages, time.monotonic))
+    logging.getLogger(AUDIT).addHandler(ring)
+    try:
+        served = Inspections(changes=changes)
+        url = serve_api(properties, lambda _: create_app(herder, inspections=served), herder).url
+        ask = {name: Api(url, caplog, (name, f"{name}pw")) for name in names}
+        herder.configs |= {"pay-1": CONFIG, "orders": {}, long: {}}
+        for name in ("pay-1", "orders", long):
+            ask["root"]("PUT", f"/connectors/{name}/pause")
+        ask["olga"]("DELETE", "/connectors/orders")
+        ask["root"]("PUT", "/admin/loggers/a.b", json={"level": "INFO"})
+        ask["root"]("PUT", "/connectors/pay-1/config", json={**CONFIG, "entrance": f"{SECRET}-2"})
+        httpx2.delete(f"{url}/connectors/pay-1")
+
+        def seen(user: str, query: str = "") -> list[str]:
+            assert ask[user]("GET", f"/changes{query}") == [] and SECRET not in ask[user].answer.text
+            return [each["what"] for each in ask[user].answer.json()["changes"]]
+
+        of_pay = ["PUT /connectors/pay-1/config", "PUT /connectors/pay-1/pause"]
+        assert seen("root") == [
+            *("DELETE /connectors/pay-1", of_pay[0], "PUT /admin/loggers/a.b", "DELETE /connectors/orders"),
+            *(f"PUT /connectors/{long}/pause", "PUT /connectors/orders/pause", of_pay[1]),
+        ]
+        # Neither what is of no connector, as a request without a user, nor a name that is cut: the rest is not known.
+        assert seen("olga") == of_pay and seen("olga", "?limit=1") == of_pay[:1]
+        assert seen("olga", "?connector=orders") == [] and seen("olga", "?who=olga") == []
+        # All connectors by a pattern are not all that there is.
+        assert seen("anna") == [of_pay[0], "DELETE /connectors/orders", "PUT /connectors/orders/pause", of_pay[1]]
+        assert seen("root", "?result=failed&text=olga") == ["DELETE /connectors/orders"]
+        ask["vera"]("GET", "/changes")
+        assert ask["vera"].answer.status_code == 403
+    finally:
+        logging.getLogger(AUDIT).removeHandler(ring)
 
 
 def test_a_forwarded_request_has_a_line_of_its_user_and_one_that_says_forwarded(

@@ -1,44 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of a connector and who has made them: the lines of `headrace.audit` about it, as far as workers keep them.
+// Changes of a connector and who has made them, and the table of changes: lines of `headrace.audit`, as far as workers keep them.
 import { get } from "./api.js";
 import { timeText } from "./figures.js";
 import { html } from "./html.js";
 import { Badge, Card, Trouble, useAnswer } from "./parts.js";
+import { to } from "./routes.js";
 
-const FIELD = /(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^\s"=\\]+))/g;
-const MOST = 1000;
+export const MOST = 1000;
 
-/** The fields of an audit line. @param {string} line @returns {Record<string, string>} */
-export function fieldsOf(line) {
-  return Object.fromEntries([...line.matchAll(FIELD)].map(([, name, text, plain]) => [name, plain ?? unquoted(text)]));
-}
-
-/** @param {string} text of a JSON string */
-function unquoted(text) {
-  try {
-    return JSON.parse(`"${text}"`);
-  } catch {
-    return text; // with an escape that is none of JSON's, for a character that is not to be printed
-  }
+/** @param {any} change one of GET /changes */
+export function hasFailed({ result }) {
+  return Number(result) >= 400 || result === "failed" || result === "unknown";
 }
 
 /** @param {{name: string}} props */
 export function Changes({ name }) {
-  const found = useAnswer((signal) => get(["connectors", name, "logs"], { limit: MOST }, signal), [name]);
-  const lines = (found.content?.lines ?? []).filter((/** @type {any} */ line) => line.logger === "headrace.audit").reverse();
-  const missing = Object.keys(found.content?.missing ?? {});
+  const found = useAnswer((signal) => get(["changes"], { connector: name, limit: MOST }, signal), [name]);
   return html`<${Trouble} error=${found.error} retry=${found.again} />
-    ${missing.length > 0 && html`<div class="note warn">These workers have not answered: ${missing.join(", ")}.</div>`}
-    <${Card} title="Changes" padded=${false} end=${html`<span class="quiet">those that workers keep in memory</span><button onClick=${found.again}>Read again</button>`}>
-      ${!lines.length ? html`<div class="body quiet">${found.content ? "No change is known." : "Asking the workers …"}</div>` : html`<div class="scroll" tabindex="0" role="region" aria-label="Changes"><table>
-        <thead><tr><th>Time (UTC)</th><th>By</th><th>Request</th><th>Change</th><th>Result</th></tr></thead><tbody>
-        ${lines.map((/** @type {any} */ line) => html`<${Change} key=${`${line.worker} ${line.time} ${line.message}`} time=${line.time} fields=${fieldsOf(line.message)} />`)}</tbody></table></div>`}<//>`;
+    <${Card} title="Changes" padded=${false} end=${html`<span class="quiet">those that workers keep in memory</span><button onClick=${found.again}>Read again</button>`}><${ChangeTable} answer=${found.content} /><//>`;
 }
 
-/** @param {{time: number, fields: Record<string, string>}} props */
-function Change({ time, fields }) {
-  const { who, address, worker, what, change, result, reason } = fields;
-  const refused = Number(result) >= 400 || result === "failed" || result === "unknown";
-  return html`<tr><td class="short quiet">${timeText(time)}</td><td class="short"><strong>${who}</strong><div class="quiet mono">${address ?? worker}</div></td><td class="mono">${what}</td>
-    <td>${change ?? ""}${reason && html`<div class=${refused ? "removed" : "quiet"}>${reason}</div>`}</td><td class="short"><${Badge} kind=${refused ? "failed" : "healthy"} text=${result} /></td></tr>`;
+/** @param {{answer: any, named?: boolean}} props `answer` of GET /changes; `named`: of all connectors, so that each is named */
+export function ChangeTable({ answer, named = false }) {
+  const missing = Object.entries(answer?.missing ?? {});
+  return html`${missing.length > 0 && html`<div class="body"><div class="note warn">Without the changes of ${missing.map(([worker, reason]) => `${worker}: ${reason}`).join("; ")}</div></div>`}
+    ${!answer?.changes.length ? html`<div class="body quiet">${answer ? "No change is known." : "Asking the workers …"}</div>` : html`<div class="scroll" tabindex="0" role="region" aria-label="Changes"><table>
+      <thead><tr><th>Time (UTC)</th><th>By</th>${named && html`<th>Connector</th>`}<th>Request</th><th>Change</th><th>Result</th></tr></thead><tbody>
+      ${answer.changes.map((/** @type {any} */ each, /** @type {number} */ index) => html`<${Change} key=${`${each.worker} ${each.time} ${index}`} change=${each} named=${named} />`)}</tbody></table></div>`}`;
+}
+
+/** @param {{change: any, named: boolean}} props */
+function Change({ change: each, named }) {
+  const { time, who, address, worker, what, connector, change, forwarded, result, reason } = each;
+  const failed = hasFailed(each);
+  return html`<tr><td class="short quiet">${timeText(time)}</td><td class="short"><strong>${who}</strong><div class="quiet mono">${address ?? worker}</div></td>
+    ${named && html`<td class="name">${connector && html`<a href=${to("connectors", connector)}>${connector}</a>`}</td>`}<td class="mono">${what}<div class="quiet">${forwarded ? `forwarded to ${worker}` : address && `asked of ${worker}`}</div></td>
+    <td>${change ?? ""}${reason && html`<div class=${failed ? "removed" : "quiet"}>${reason}</div>`}</td><td class="short"><${Badge} kind=${failed ? "failed" : "healthy"} text=${result} /></td></tr>`;
 }

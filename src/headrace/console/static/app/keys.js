@@ -5,7 +5,7 @@ import { may } from "./roles.js";
 
 /** @type {[string, string, string][]} */
 const PLACES = [["o", "#/", "Overview"], ["c", "#/connectors", "Connectors"], ["d", "#/dead-letters", "Dead letters"], ["w", "#/workers", "Workers"],
-  ["p", "#/plugins", "Plugins"], ["l", "#/loggers", "Loggers"]];
+  ["p", "#/plugins", "Plugins"], ["a", "#/audit", "Audit"], ["l", "#/loggers", "Loggers"]];
 const WAIT_MS = 1200;
 const open = signal(false);
 let goingUntil = 0;

@@ -2,6 +2,7 @@
 // The frame of all screens, and which of them the address names.
 import { Overlays } from "./actions.js";
 import { AllDeadLetters } from "./all_dead_letters.js";
+import { Audit } from "./audit.js";
 import { about, follow, trouble } from "./cluster.js";
 import { Connector } from "./connector.js";
 import { Connectors } from "./connectors.js";
@@ -19,9 +20,9 @@ import { SignIn, SignOut } from "./sign_in.js";
 import { ThemeButton } from "./theme_button.js";
 import { Workers } from "./workers.js";
 
-/** Of each its path, its name, and the role that it takes. @type {[string, string, "viewer" | "editor" | "admin"][]} */
+/** Of each its path, its name, and the role that it takes. @type {[string, string, "viewer" | "operator" | "editor" | "admin"][]} */
 const SCREENS = [["", "Overview", "viewer"], ["connectors", "Connectors", "viewer"], ["dead-letters", "Dead letters", "editor"], ["workers", "Workers", "viewer"],
-  ["plugins", "Plugins", "viewer"], ["loggers", "Loggers", "admin"]];
+  ["plugins", "Plugins", "viewer"], ["audit", "Audit", "operator"], ["loggers", "Loggers", "admin"]];
 
 function Frame() {
   const [first = ""] = route.value;
@@ -42,6 +43,7 @@ function Screen() {
   if (first === "dead-letters") return html`<${AllDeadLetters} />`;
   if (first === "workers") return html`<${Workers} />`;
   if (first === "plugins") return html`<${Plugins} />`;
+  if (first === "audit") return html`<${Audit} />`;
   if (first === "loggers") return html`<${Loggers} />`;
   return html`<p class="note">There is no such screen. <a href="#/">To the overview</a></p>`;
 }

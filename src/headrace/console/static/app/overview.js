@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The overview: the cluster's health in one line, its figures over time, its workers, and what needs attention.
+import { hasFailed } from "./changes.js";
 import { about, connectors, counts, events } from "./cluster.js";
-import { countText, NONE, rateText } from "./figures.js";
+import { countText, NONE, rateText, timeText } from "./figures.js";
 import { LastHour } from "./history.js";
-import { html } from "./html.js";
+import { html, useEffect } from "./html.js";
 import { Badge, Card, Figures, Health, Trouble } from "./parts.js";
+import { useRepeated } from "./repeated.js";
+import { may } from "./roles.js";
 import { isIdle, sum, VERDICTS } from "./rows.js";
 import { to } from "./routes.js";
 import { coresText, failedOf, loadText, membersOf, Name, useWorkers } from "./workers.js";
+
+/** Of the newest changes. */
+const PERIOD_MS = 15_000;
+const MOST_EVENTS = 100;
 
 export function Overview() {
   const found = connectors.value;
@@ -61,9 +68,37 @@ function Workers({ members, error }) {
       <td class="number">${coresText(member.info)}</td><td class="number">${loadText(member.info)}</td><td class="number">${countText(member.info?.config_lag)}</td><td class="short">${member.info?.version ?? NONE}</td></tr>`)}</tbody></table></div><//>`;
 }
 
+/** What has happened: changes that users and workers have made, and states that have changed since the page was opened. */
 function Events() {
-  const found = events.value;
-  return html`<${Card} title="Events" padded=${false} end=${html`<span class="quiet">since this page was opened</span>`}>
-    ${!found.length ? html`<div class="body quiet">None yet.</div>` : html`<div class="scroll short" tabindex="0" role="region" aria-label="Events"><table><tbody>${found.map((each) => html`<tr key=${`${each.at} ${each.name}`}>
-      <td class="short quiet">${new Date(each.at).toTimeString().slice(0, 8)}</td><td class="short"><span class=${`badge ${each.kind}`}><span class="visually-hidden">${each.kind}</span></span></td><td><a href=${to("connectors", each.name)}>${each.name}</a> ${each.text}</td></tr>`)}</tbody></table></div>`}<//>`;
+  const states = events.value;
+  return may("operator") ? html`<${AuditedEvents} states=${states} />` : html`<${EventList} found=${states} end="since this page was opened" />`;
+}
+
+/** @param {{states: import("./events.js").Event[]}} props */
+function AuditedEvents({ states }) {
+  const answer = useRepeated(["changes"], PERIOD_MS, { limit: MOST_EVENTS });
+  useEffect(() => (states.length ? answer.again() : undefined), [states]); // who has caused it
+  const changes = (answer.content?.changes ?? []).map(eventOf);
+  const found = [...states, ...changes].sort((one, other) => other.at - one.at).slice(0, MOST_EVENTS);
+  return html`<${EventList} found=${found} error=${answer.error} end=${html`<a href=${to("audit")}>All changes</a>`} />`;
+}
+
+/** @param {any} change one of GET /changes */
+function eventOf(change) {
+  const { time, who, what, connector, result, reason } = change;
+  const failed = hasFailed(change);
+  return { at: time, name: connector, kind: failed ? "failed" : "idle", text: `${who}: ${what}${failed ? `, ${result}: ${reason ?? ""}` : ""}` };
+}
+
+/** @param {{found: {at: number, name: string | null, kind: string, text: string}[], end: unknown, error?: Error}} props */
+function EventList({ found, end, error }) {
+  return html`<${Card} title="Events" padded=${false} end=${html`<span class="quiet">${end}</span>`}><${Trouble} error=${error} />
+    ${!found.length ? html`<div class="body quiet">None yet.</div>` : html`<div class="scroll short" tabindex="0" role="region" aria-label="Events"><table><tbody>${found.map((each) => html`<tr key=${`${each.at} ${each.name} ${each.text}`}>
+      <td class="short quiet">${momentText(each.at)}</td><td class="short"><span class=${`badge ${each.kind}`}><span class="visually-hidden">${each.kind}</span></span></td><td>${each.name && html`<a href=${to("connectors", each.name)}>${each.name}</a> `}<div>${each.text}</div></td></tr>`)}</tbody></table></div>`}<//>`;
+}
+
+/** The time of day, before today the date. @param {number} at */
+function momentText(at) {
+  const moment = new Date(at);
+  return moment.toDateString() === new Date().toDateString() ? moment.toTimeString().slice(0, 8) : timeText(at).slice(0, 10);
 }
