@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,16 @@ def letters(bootstrap: str, name: str, count: int) -> list[Read]:
 def reported(letter: Read) -> dict[str, str]:
     prefix = "__connect.errors."
     return {key.removeprefix(prefix): (text or b"").decode() for key, text in letter.headers if key.startswith(prefix)}
+
+
+def wait_for_counts(worker: WorkerProcess, name: str, fits: Callable[[int, int, int], bool]) -> None:
+    """Wait until the records, errors and retries of the sink itself, in its task's health, are what ``fits``."""
+
+    def found() -> list[int]:
+        (task,) = worker.rest.get(f"/connectors/{name}/health").json()["tasks"]
+        return [task["steps"][-1][field] for field in ("records_in", "errors", "retries")] if task["steps"] else []
+
+    wait_for(lambda: (counts := found()) and fits(*counts), 20, lambda: f"{found()}")
 
 
 def test_what_cannot_be_read_ends_the_task_and_is_named(
@@ -118,6 +129,7 @@ def test_a_task_reports_records_itself(
     assert (about["topic"], about["offset"], about["stage"]) == (unique, "7", "TASK_PUT")
     assert (about["exception.class.name"], about["exception.message"]) == ("ValueError", "cannot take 7")
     wait_for_committed(bootstrap, unique, unique, {0: 20})
+    wait_for_counts(worker, unique, lambda *counts: counts == (20, 2, 0))
     worker.delete(unique)
 
 
@@ -132,6 +144,7 @@ def test_a_report_that_is_not_tolerated_ends_the_task_even_if_it_is_swallowed(
     assert f"topic {unique}, partition 0, offset 7: ValueError: cannot take 7" in str(worker.status(unique))
     journal.wait_for("swallowed")
     assert committed(bootstrap, f"connect-{unique}", unique) in ({}, {0: 0})
+    wait_for_counts(worker, unique, lambda *counts: counts == (0, 1, 0))
     worker.delete(unique)
 
 
@@ -156,5 +169,6 @@ def test_a_full_target_is_tried_again_and_nothing_is_committed(
     wait_for(lambda: again in worker.log, 60, lambda: worker.log[-3000:])
     assert worker.task_states(unique) == ["RUNNING"]
     assert committed(bootstrap, f"connect-{unique}", unique) == {}
+    wait_for_counts(worker, unique, lambda records, errors, retries: (records, errors) == (0, 0) and retries > 0)
     worker.delete(unique)
     assert committed(bootstrap, f"connect-{unique}", unique) == {}

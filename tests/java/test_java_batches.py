@@ -31,6 +31,7 @@ from headrace.task.source.java_steps import create_java_steps
 from headrace.task.source.source_batch import SourceBatch, SourceBatches
 from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics
+from headrace.task.task_steps import TaskSteps
 from headrace.task.topic_batch import TopicBatch
 from headrace.task.transformation_chain import create_transformation_chain
 from tests.java.bad_plugins import bad_plugins
@@ -95,22 +96,23 @@ RECORDS: Final = st.lists(
 
 
 class Failures:
-    """A reporter that keeps what it is called with."""
+    """A reporter that keeps what it is called with, and the counts of all steps."""
 
     def __init__(self) -> None:
         self.found: list[tuple[str, int]] = []
+        self.steps = TaskSteps()
 
     def report(self, context: ProcessingContext[SourceRecord]) -> None:
         self.found.append((str(context.operation), offset_of(context.original)))
 
 
 def handling(failures: Failures, errors: ErrorHandling) -> RetryWithTolerance[SourceRecord]:
-    metrics = TaskMetrics(lambda values: None, time.monotonic)
+    metrics = TaskMetrics(lambda values: None, time.monotonic, steps=failures.steps)
     return RetryWithTolerance(errors, [failures], metrics, lambda seconds: False)
 
 
 def both(props: Mapping[str, str]) -> Callable[[Sequence[SourceRecord]], tuple[Any, Any]]:
-    """Convert records by headrace's plugins and by Java's; return of each what is sent, and what has failed."""
+    """Convert records by headrace's plugins and by Java's; return of each what is sent, has failed and is counted."""
     made = [batches_of(props, in_java) for in_java in (False, True)]
 
     def converted(records: Sequence[SourceRecord]) -> tuple[Any, Any]:
@@ -118,7 +120,7 @@ def both(props: Mapping[str, str]) -> Callable[[Sequence[SourceRecord]], tuple[A
         results = []
         for (batches, failures), polled in zip(made, (records, java), strict=True):
             failures.found.clear()
-            results.append((*shown(batches.convert(polled)), sorted(failures.found)))
+            results.append((*shown(batches.convert(polled)), sorted(failures.found), failures.steps.counts()))
         return results[0], results[1]
 
     return converted
@@ -222,6 +224,10 @@ def test_what_can_be_retried_is_retried_and_the_batch_goes_on(refusing: Plugins,
     assert batch.topic_batches[0].values == [b"%s!?" % text.encode() for text in NUMBERS]
     assert ([offset_of(each) for each in batch.topic_batches[0].sources], batch.size) == ([0, 1, 2, 3, 4, 5], 6)
     assert failures.found == []
+    _, refuse, converter, _ = failures.steps.counts()
+    assert (refuse.records_in, refuse.records_out, refuse.filtered, refuse.errors) == (6, 6, 0, 0)
+    assert (converter.records_in, converter.records_out, converter.errors) == (6, 6, 0)
+    assert refuse.retries > 0
 
 
 @pytest.mark.parametrize("in_java", [True, False], ids=["java", "python"])
@@ -231,6 +237,9 @@ def test_what_may_not_be_retried_is_skipped(refusing: Plugins, in_java: bool) ->
     assert batch.topic_batches[0].values == [b"even 0!?", b"even 2!?", b"even 4!?"]
     assert [offset_of(each) for each in batch.dropped] == [1, 3, 5]
     assert failures.found == [("TRANSFORMATION refuse (RefusingPlugins$RefusingTransformation)", n) for n in (1, 3, 5)]
+    _, refuse, converter, topic = failures.steps.counts()
+    assert (refuse.records_in, refuse.records_out, refuse.filtered, refuse.errors) == (6, 3, 0, 3)
+    assert (converter.records_in, topic.records_in) == (3, 3)
 
 
 def test_records_of_a_transformation_with_a_missing_type_stay_in_java(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from headrace.task.sink.java_sink_records import JavaSinkRecordConverter, create
 from headrace.task.sink.sink_record_converter import HeadersReader, Reader, SinkRecordConverter
 from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics
+from headrace.task.task_steps import TaskSteps
 from headrace.task.transformation_chain import create_transformation_chain
 
 KAFKA: Final = "org.apache.kafka.connect"
@@ -78,10 +79,11 @@ class PickyHeaders(SimpleHeaderConverter):
 
 
 class Failures:
-    """A reporter that keeps what it is called with."""
+    """A reporter that keeps what it is called with, and the counts of all steps."""
 
     def __init__(self) -> None:
         self.found: list[tuple[str, ConsumedRecord]] = []
+        self.steps = TaskSteps(sink=True)
 
     def report(self, context: ProcessingContext[ConsumedRecord]) -> None:
         self.found.append((str(context.operation), context.original))
@@ -90,7 +92,8 @@ class Failures:
 def converter_of(chain: str, in_java: bool) -> tuple[Any, Failures]:
     """The converter of a connector, one by one or in Java, and the failures of it."""
     config, plugins, failures = SinkConnectorConfig({**BASE, **CHAINS[chain]}), plugins_of({}), Failures()
-    metrics, converters = TaskMetrics(lambda values: None, time.monotonic), TaskConverters(config.raw, {}, plugins)
+    metrics = TaskMetrics(lambda values: None, time.monotonic, steps=failures.steps)
+    converters = TaskConverters(config.raw, {}, plugins)
     errors: RetryWithTolerance[ConsumedRecord] = RetryWithTolerance(
         config.error_handling, [failures], metrics, lambda seconds: False
     )
@@ -122,7 +125,8 @@ def test_the_same_records(chain: str) -> None:
             for each in (*put, *records):  # also behind a transformation that has dropped some
                 consumed, row = each.consumed
                 assert consumed.offsets[row] == each.kafka_offset
-            found.append(([shown(record) for record in records], sorted(failures.found, key=str)))
+            shown_records, counts = [shown(record) for record in records], failures.steps.counts()
+            found.append((shown_records, sorted(failures.found, key=str), counts))
         assert found[1] == found[0]
 
     compare()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transformations of numbers as text that fail for some of them."""
+"""Transformations of numbers as text that fail for some of them, and a predicate of numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.api import DataError, RetriableError, SourceRecord
-from headrace.api.transform import PartTransformation, RecordPart, Transformation
+from headrace.api.transform import PartTransformation, Predicate, RecordPart, Transformation
+
+
+class Multiple(Predicate[Any]):
+    """True for the multiples of `of`."""
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        self._of = int(configs["of"])
+
+    def test(self, record: Any) -> bool:
+        return int(record.value) % self._of == 0
 
 
 class Refuse(Transformation[SourceRecord]):

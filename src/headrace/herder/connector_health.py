@@ -119,7 +119,10 @@ class ConnectorHealth:
             with suppress(NotFoundError):  # it was deleted, or has no status yet
                 status = self._queries.task_status(id)
                 judged = verdict(TaskView(status.state, status.trace, facts), self._timeout(id.connector))
-                found.setdefault(id.connector, {})[id.task] = task_health(status, judged, facts)
+                health = task_health(status, judged, facts)
+                if connector is None:
+                    del health["steps"]  # a list of all connectors would be much longer
+                found.setdefault(id.connector, {})[id.task] = health
         return WorkerHealth(found, {name: error for name, error in errors().items() if connector in (None, name)})
 
     def _timeout(self, name: str) -> int:
@@ -167,7 +170,7 @@ def task_health(status: TaskState, judged: Judgement, facts: TaskFacts | None) -
 
 _FACTS: Final = (
     *("stage", "stage_since", "last_poll", "last_record", "last_commit", "records_per_second", "bytes_per_second"),
-    *("last_error", "errors", "next_attempt", "restarts", "lag", "transaction_open", "measured"),
+    *("last_error", "errors", "next_attempt", "restarts", "lag", "transaction_open", "measured", "steps"),
 )
 
 
@@ -188,6 +191,7 @@ def _facts(facts: TaskFacts) -> Json:
         "lag": _lag(progress.lag if facts.lag is None else Lag(LagUnit.RECORDS, facts.lag)),
         "transaction_open": progress.transaction_open,
         "measured": facts.measured,
+        "steps": [{**asdict(step), "kind": step.kind.value} for step in facts.steps] or None,
     }
 
 

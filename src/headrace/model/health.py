@@ -6,12 +6,13 @@ All ages are milliseconds, measured on one machine's monotonic clock: clocks of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from headrace.api.lag import Lag
+from headrace.model.step_counts import StepCounts
 
 
 class Stage(Enum):
@@ -139,6 +140,8 @@ class TaskFacts:
     restart_age: int | None = None
     lag: Mapping[str, int] | None = None
     """Records that a sink is behind, by partition (``topic-0``)."""
+    steps: Sequence[StepCounts] = ()
+    """Of the present attempt, or the last one; empty before its first report."""
 
     @property
     def next_attempt(self) -> int | None:

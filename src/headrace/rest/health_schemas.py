@@ -8,6 +8,7 @@ from typing import Final
 from headrace.api.lag import LagUnit
 from headrace.model.auto_restart import NO_POLICY, ON_FAILURE
 from headrace.model.health import Handling, Stage, TaskConfigsStage
+from headrace.model.step_counts import StepKind
 from headrace.rest.schema_parts import (
     AGE,
     FRACTION,
@@ -84,6 +85,25 @@ HEALTH_SCHEMAS: Final[dict[str, Schema]] = {
         ),
         transaction_open=AGE,
         measured={**AGE, "description": "The age of the process' newest report, in milliseconds."},
+        steps_={
+            **nullable(array(ref("StepCounts"))),
+            "description": "In the order in which records pass them; only in the answer about one connector.",
+        },
+    ),
+    "StepCounts": exactly(
+        kind={"enum": [kind.value for kind in StepKind]},
+        alias={**TEXT_OR_NULL, "description": "A transformation's."},
+        records_in={**nullable(NUMBER), "description": "null of the first step."},
+        records_out={**nullable(NUMBER), "description": "null of the last step."},
+        filtered={
+            **nullable(NUMBER),
+            "description": "Records that a transformation dropped; null of other steps, and of one on DataFrames.",
+        },
+        errors={
+            **NUMBER,
+            "description": "Records that failed for good and were skipped, and failures that ended the attempt.",
+        },
+        retries=NUMBER,
     ),
     "TaskConfigsError": exactly(
         **{"class": TEXT},

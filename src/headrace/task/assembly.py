@@ -33,7 +33,8 @@ from headrace.task.record_schemas import RecordSchemas
 from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics, TaskPluginMetrics
 from headrace.task.task_protocol import Metrics
-from headrace.task.task_spec import TaskSpec
+from headrace.task.task_spec import TaskKind, TaskSpec
+from headrace.task.task_steps import TaskSteps
 from headrace.task.worker_link import TaskControl, WorkerLink
 from headrace.telemetry.tracing import NO_TRACING, Tracing, create_tracing
 
@@ -57,9 +58,12 @@ class TaskAssembly(Generic[C, O]):
         self.config = config
         self.link = link
         self.control = control
-        progress = control.progress
+        progress, steps = control.progress, TaskSteps(sink=spec.kind is TaskKind.SINK)
         self.metrics = TaskMetrics(
-            lambda values: link.send(Metrics(values, progress.measure())), time.monotonic, progress=progress
+            lambda values: link.send(Metrics(values, progress.measure(), steps.counts())),
+            time.monotonic,
+            progress=progress,
+            steps=steps,
         )
         use_options(java_options(spec.worker_config, spec.connector_config))
         self.reports = ErrorReports(link.send)

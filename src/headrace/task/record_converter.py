@@ -140,6 +140,7 @@ class RecordConverter:
             batch = self._batch(_Rows(topic, of_topic, of_sources, self._errors, skipped))
             if batch.values:
                 batches.append(batch)
+        self._errors.steps.converted(len(records), len(records) - len(skipped))
         return batches, skipped
 
     def convert_table(self, table: pa.Table) -> list[TopicBatch] | None:
@@ -153,6 +154,7 @@ class RecordConverter:
             if batch is None:
                 return None
             batches.append(batch)
+        self._errors.steps.converted(table.num_rows, table.num_rows)
         return batches
 
     def convert_columns(self, columns: ColumnRecord) -> TopicBatch | None:
@@ -175,6 +177,7 @@ class RecordConverter:
         if any(column is not None and len(column) != columns.rows for column in (values, keys, *others, headers)):
             # No record may be missing, or get another one's key.
             return None
+        self._errors.steps.converted(columns.rows, columns.rows)
         return TopicBatch(
             record.topic,
             values,

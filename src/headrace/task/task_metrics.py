@@ -11,6 +11,7 @@ from typing import Final
 from headrace.api.plugin_metrics import Monitorable
 from headrace.metrics.plugin_metrics import OwnPluginMetrics, PluginRegistry
 from headrace.task.task_progress import TaskProgress
+from headrace.task.task_steps import TaskSteps
 
 log = logging.getLogger(__name__)
 _WINDOW: Final = 30.0
@@ -37,9 +38,13 @@ class TaskMetrics:
         clock: Callable[[], float],
         interval: float = 1.0,
         progress: TaskProgress | None = None,
+        steps: TaskSteps | None = None,
     ) -> None:
         self.progress = progress or TaskProgress(clock)
         """The task's stage and progress, which the owner of ``report`` sends along."""
+        self.steps = steps or TaskSteps()
+        """The counts of the task's steps, which it sends along too."""
+        self._reported_steps = self.steps.counts()
         self._report = report
         self._clock = clock
         self._interval = interval
@@ -120,12 +125,12 @@ class TaskMetrics:
             self._next_refresh = now + self._interval
             for refresh in self._refresh:
                 refresh()
-        if self._changed:
+        if self._has_news():
             self.report()
 
     def report_last(self) -> None:
         """Report what is not reported yet, as the attempt ends; a worker that cannot be reached is no error."""
-        if self._changed:
+        if self._has_news():
             try:
                 self.report()
             except Exception:
@@ -134,7 +139,7 @@ class TaskMetrics:
     def report(self) -> None:
         now = self._clock()
         self._next = now + self._interval
-        self._changed, self._size_due = False, True
+        self._changed, self._size_due, self._reported_steps = False, True, self.steps.counts()
         sampled: dict[str, float] = {}
         for (name, suffix), samples in self._samples.items():
             # Without recent samples the last window is reported.
@@ -148,6 +153,9 @@ class TaskMetrics:
             sampled[f"{name}-max{suffix}"] = max(each.greatest for each in recent)
         replaced = {name: value for values in self._replaced.values() for name, value in values.items()}
         self._report({**self._values, **sampled, **replaced})
+
+    def _has_news(self) -> bool:
+        return self._changed or self._reported_steps != self.steps.counts()
 
 
 class TaskPluginMetrics:

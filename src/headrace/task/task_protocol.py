@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from headrace.api.datasets import Fields
 from headrace.model.health import Progress, TaskError
+from headrace.model.step_counts import StepCounts
 
 Partition: TypeAlias = Mapping[str, Any]
 Offset: TypeAlias = Mapping[str, Any]
@@ -161,6 +162,7 @@ class Metrics:
 
     values: Mapping[str, float]
     progress: Progress | None = None
+    steps: Sequence[StepCounts] = ()
 
 
 @dataclass(frozen=True, slots=True)

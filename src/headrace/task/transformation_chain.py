@@ -84,7 +84,11 @@ class TransformationChain(Generic[O, R]):
     def __init__(self, stages: Sequence[TransformationStage], errors: RetryWithTolerance[O]) -> None:
         self.stages = tuple(stages)
         self._errors = errors
-        self._from = cache(partial(_compile, self.stages))
+        self._steps = [errors.step(stage.operation) for stage in self.stages]
+        self._dropped = [0] * len(self.stages)
+        self._skipped = [0] * len(self.stages)
+        """By stage, the records of the present batch that it dropped, and those for which it failed."""
+        self._from = cache(partial(_compile, self.stages, self._dropped))
         """The function that applies the stages from a number on, compiled once."""
         self._columnwise = sum(1 for _ in takewhile(lambda stage: stage.columnwise, self.stages))
         """Number of stages at the beginning that take a record that stands for a batch."""
@@ -92,8 +96,8 @@ class TransformationChain(Generic[O, R]):
     def __bool__(self) -> bool:
         return bool(self.stages)
 
-    def apply_columnwise(self, record: R) -> tuple[R | None, int]:
-        """Apply as many stages as can be to a record that stands for a batch; return also their number.
+    def apply_columnwise(self, record: R, rows: int) -> tuple[R | None, int]:
+        """Apply as many stages as can be to a record that stands for a batch of ``rows``; return also their number.
 
         The rest is for ``apply_all``. None if a stage drops the batch. A stage that raises an exception is left to
         ``apply_all``, and so are one behind which a field is null for some records that may not be, and all that would
@@ -107,9 +111,11 @@ class TransformationChain(Generic[O, R]):
             except Exception:
                 return record, index
             if result is None:
+                self._steps[index].passed(rows, 0, filtered=rows)
                 return None, len(self.stages)
             if lacks_values(result.key) or lacks_values(result.value):
                 return record, index
+            self._steps[index].passed(rows, rows)
             record = result
         return record, self._columnwise
 
@@ -120,13 +126,14 @@ class TransformationChain(Generic[O, R]):
         ToleranceExceededError for a record that fails.
         """
         apply = self._from(first)
+        self._dropped[:] = self._skipped[:] = [0] * len(self.stages)
         result: list[R | None] = []
-        append = result.append
         for record in records:
             try:
-                append(apply(record))
+                result.append(apply(record))
             except _StageFailedError as failed:
-                append(self._recovered(failed, originals[len(result)]))
+                result.append(self._recovered(failed, originals[len(result)]))
+        self._count(len(records), first)
         return result
 
     def close(self) -> None:
@@ -135,24 +142,35 @@ class TransformationChain(Generic[O, R]):
 
     def _recovered(self, failed: _StageFailedError, original: O) -> R | None:
         """Retry the stage that failed, then apply the later ones, so that no stage sees the record twice."""
-        stage = self.stages[failed.index]
+        index, stage = failed.index, self.stages[failed.index]
         result: Any = self._errors.recover(stage.operation, original, failed.error, partial(stage.apply, failed.record))
-        for later in self.stages[failed.index + 1 :]:
-            if result is None or result is SKIPPED:
-                return None
-            result = self._errors.execute(later.operation, original, partial(later.apply, result))
+        while result is not None and result is not SKIPPED and index + 1 < len(self.stages):
+            index, stage = index + 1, self.stages[index + 1]
+            result = self._errors.execute(stage.operation, original, partial(stage.apply, result))
+        if result is None:
+            self._dropped[index] += 1
+        elif result is SKIPPED:
+            self._skipped[index] += 1
         return None if result is SKIPPED else result
+
+    def _count(self, records: int, first: int) -> None:
+        """Count a batch: each stage had the records that the one before it has returned."""
+        for index, step in enumerate(self._steps[first:], first):
+            results = records - self._dropped[index] - self._skipped[index]
+            step.passed(records, results, self._dropped[index])
+            records = results
 
 
 _Step = Callable[[Any], Any]
 
 
-def _compile(stages: Sequence[TransformationStage], first: int) -> _Step:
+def _compile(stages: Sequence[TransformationStage], dropped: list[int], first: int) -> _Step:
+    """Return a function that applies the stages from ``first`` on; it counts, by stage, the records ``dropped``."""
     steps = []
     for part, group in groupby(list(enumerate(stages))[first:], key=lambda numbered: _fusible_part(numbered[1])):
         run = list(group)
         if part is None:
-            steps += [_single(index, stage) for index, stage in run]
+            steps += [_single(index, stage, dropped) for index, stage in run]
         else:
             steps.append(_fused(part, run[0][0], [stage.transformation for _, stage in run]))
     return steps[0] if len(steps) == 1 else _in_turn(tuple(steps))
@@ -177,14 +195,17 @@ def _in_turn(steps: tuple[_Step, ...]) -> _Step:
     return apply
 
 
-def _single(index: int, stage: TransformationStage) -> _Step:
+def _single(index: int, stage: TransformationStage, dropped: list[int]) -> _Step:
     call = stage.transformation.apply if stage.predicate is None else stage.apply
 
     def apply(record: Any) -> Any:
         try:
-            return call(record)
+            result = call(record)
         except Exception as error:
             raise _StageFailedError(index, record, error) from error
+        if result is None:
+            dropped[index] += 1
+        return result
 
     return apply
 

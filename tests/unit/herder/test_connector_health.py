@@ -21,6 +21,7 @@ from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.health import Handling, Progress, Stage, TaskConfigsError, TaskError, TaskFacts
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import ConnectorStatus, State, TaskStatus
+from headrace.model.step_counts import StepCounts, StepKind
 from headrace.rest.api_schemas import SCHEMAS
 from headrace.worker.stages import Stages
 
@@ -125,6 +126,15 @@ def test_a_worker_that_cannot_be_reached_is_named_with_the_reason(cluster: Clust
     cluster.statuses.states[C1] = (State.RUNNING, None)
     assert "there:1, has not answered: " in cluster.of("c")["c"]["tasks"][1]["why"]
     assert "connection refused" in cluster.of("c")["c"]["tasks"][1]["why"]
+
+
+def test_steps_are_only_in_the_answer_about_one_connector(cluster: Cluster) -> None:
+    cluster.facts[C0] = replace(WELL, steps=[StepCounts(StepKind.TRANSFORMATION, "route", 5, 3, 1, 1, 2)])
+    [step] = cluster.of("c")["c"]["tasks"][0]["steps"]
+    assert step.keys() == SCHEMAS["StepCounts"]["properties"].keys()
+    assert tuple(step.values()) == ("transformation", "route", 5, 3, 1, 1, 2)
+    cluster.configs["idle"] = {}
+    assert "steps" not in cluster.of("c", "idle")["c"]["tasks"][0]
 
 
 TROUBLE = TaskConfigsError("RetriableError", "no database", "computing", 200, 42_000, 7, 15_800)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -380,3 +381,15 @@ def test_the_description_is_whole(client: httpx2.Client) -> None:
     ]
     named = {text.partition('"')[0] for text in json.dumps(described).split("#/components/schemas/")[1:]}
     assert named <= described["components"]["schemas"].keys()
+
+
+def test_steps_are_only_in_the_answer_about_one_connector(
+    client: httpx2.Client, herder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def health(names: Sequence[str]) -> Any:
+        return herder._answer({name: {"name": name, "tasks": [{"id": 0, "steps": []}]} for name in names})
+
+    monkeypatch.setattr(herder, "connector_health", health)
+    herder.configs["c"] = {"name": "c"}
+    assert client.get("/connectors/c/health").json()["tasks"] == [{"id": 0, "steps": []}]
+    assert client.get("/connectors?expand=health").json()["c"]["health"]["tasks"] == [{"id": 0}]

@@ -49,6 +49,7 @@ class Batches:
     def __init__(self, config: Mapping[str, str], tolerates: bool) -> None:
         self.reported: Reported = []
         metrics = TaskMetrics(lambda _: None, lambda: 0.0)
+        self.steps = metrics.steps
         errors = RetryWithTolerance(ErrorHandling(tolerates=tolerates), [self], metrics, lambda _: False)
         connector = ConnectorConfig({"name": "c", "connector.class": "FileStreamSource", **config})
         self.chain = create_transformation_chain(connector, Plugins(), errors)
@@ -65,7 +66,8 @@ class Batches:
             batch = self.batches.convert(polled)
         except ConnectError as error:
             return type(error), str(error), self.reported
-        return [self._columns(each) for each in batch.topic_batches], _offsets(batch), batch.size, self.reported
+        columns = [self._columns(each) for each in batch.topic_batches]
+        return columns, _offsets(batch), batch.size, self.reported, self.steps.counts()
 
     def _columns(self, batch: TopicBatch) -> tuple[Any, ...]:
         origins = [] if batch.origins is None else [each.source_offset for each in batch.origins]
@@ -368,7 +370,7 @@ def test_only_who_has_the_method_says_that_it_is_columnwise(type_: str, predicat
         config |= {"predicates.p.type": predicate, "predicates.p.pattern": "t"}
     columns = column_record(LINES)
     assert columns is not None
-    assert Batches(config, False).chain.apply_columnwise(columns.record)[1] == stages
+    assert Batches(config, False).chain.apply_columnwise(columns.record, columns.rows)[1] == stages
 
 
 def columns_of(record: SourceRecord) -> ColumnRecord:
@@ -413,7 +415,7 @@ def test_java_transformations_by_columns() -> None:
 
 
 def _compare(stages: Any, columns: ColumnRecord, record: SourceRecord, vector: dict[str, Any]) -> bool:
-    made, count = stages.apply_columnwise(columns.record)
+    made, count = stages.apply_columnwise(columns.record, columns.rows)
     try:
         expected = [stages.stages[0].apply(each) for each in columns.records()]
     except ConnectError:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.source.source_task_calls import Poller, size_of
+from headrace.task.task_metrics import TaskMetrics
 from headrace.task.worker_link import TaskControl
 from tests.unit.task.support_plugins import ScriptedTask
 
@@ -97,8 +99,10 @@ def test_something_is_done_now_and_then_while_it_is_paused(link: Any) -> None:
             self.waits.append(seconds)
             return len(self.waits) == 3
 
-    control, done = Control(), []
+    control, done, clock = Control(), list[str](), itertools.count()
+    metrics = TaskMetrics(lambda values: None, lambda: next(clock))
+    metrics.before_report(lambda: done.append("served"))
     control.set_paused(True)
-    assert Poller(ScriptedTask(), control, link, lambda: done.append("served")).may_poll(lambda: done.append("paused"))
+    assert Poller(ScriptedTask(), control, link, metrics).may_poll(lambda: done.append("paused"))
     assert done == ["paused", "served", "served"]
     assert control.waits == [1.0] * 3

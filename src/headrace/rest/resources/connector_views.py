@@ -67,7 +67,11 @@ class ConnectorViews:
         return shown
 
     async def _health(self, names: tuple[str, ...]) -> Mapping[str, Json]:
-        return await self.handler.complete(self.herder.connector_health(names))
+        found = await self.handler.complete(self.herder.connector_health(names))
+        for health in found.values():
+            for task in health.get("tasks", ()):
+                task.pop("steps", None)  # only in the answer about one connector
+        return found
 
     def _known_parts(self, name: str, wanted: Collection[str]) -> Json | None:
         try:

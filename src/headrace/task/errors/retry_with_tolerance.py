@@ -15,10 +15,12 @@ from typing import Final, Generic, Protocol, TypeVar
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE, ErrorHandling
 from headrace.model.backoff import ExponentialBackoff
+from headrace.model.step_counts import StepKind
 from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.errors.processing_context import O, Operation, ProcessingContext, Stage, reason, where
 from headrace.task.errors.task_errors import with_context
 from headrace.task.task_metrics import TaskMetrics
+from headrace.task.task_steps import Step, TaskSteps
 
 T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
@@ -26,6 +28,16 @@ _LEAST_DELAY: Final = 0.01
 _CONCERNS_ONE_RECORD: Final = frozenset(
     {Stage.TRANSFORMATION, Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER}
 )
+_STEPS: Final = {
+    Stage.TASK_POLL: StepKind.SOURCE,
+    Stage.TASK_PUT: StepKind.SINK,
+    Stage.TRANSFORMATION: StepKind.TRANSFORMATION,
+    Stage.KEY_CONVERTER: StepKind.CONVERTER,
+    Stage.VALUE_CONVERTER: StepKind.CONVERTER,
+    Stage.HEADER_CONVERTER: StepKind.CONVERTER,
+    Stage.KAFKA_PRODUCE: StepKind.TOPIC,
+    Stage.KAFKA_CONSUME: StepKind.TOPIC,
+}
 _HINT: Final = f"To set such records aside, set {ERRORS_TOLERANCE}=all and {DLQ_TOPIC}"
 
 
@@ -69,6 +81,8 @@ class RetryWithTolerance(Generic[O]):
 
         ``clock`` is in seconds; ``jitter`` returns a number from 0 to 1; ``reports`` are for failures that are retried.
         """
+        self.steps: TaskSteps = metrics.steps
+        """The task's steps: the failures and retries of each are counted here, its records where it is applied."""
         self._config = config
         self._reporters = tuple(reporters)
         self._metrics = metrics
@@ -76,6 +90,10 @@ class RetryWithTolerance(Generic[O]):
         self._clock = clock
         self._jitter = jitter
         self._reports = reports or ErrorReports()
+
+    def step(self, operation: Operation) -> Step:
+        """Return the counts of the task's step that an operation is part of."""
+        return self.steps.of(_STEPS[operation.stage], operation.alias)
 
     def execute(self, operation: Operation, original: O, call: Callable[[], T]) -> T | Skipped:
         """Return the result of ``call``, tried again as in ``recover``, or SKIPPED; ToleranceExceededError as there."""
@@ -98,6 +116,7 @@ class RetryWithTolerance(Generic[O]):
         while isinstance(error, RetriableError) and self._wait_for_retry(operation, original, error, attempt, deadline):
             attempt += 1
             self._metrics.add("total-retries", 1)
+            self.step(operation).retries += 1
             self._metrics.report_if_due()
             try:
                 result = again()
@@ -139,6 +158,7 @@ class RetryWithTolerance(Generic[O]):
 
     def _finish(self, context: ProcessingContext[O]) -> Skipped:
         self._metrics.add("total-record-errors", 1)
+        self.step(context.operation).errors += 1
         self._metrics.maximum("last-error-timestamp", time.time_ns() // 1_000_000)
         for reporter in self._reporters:
             reporter.report(context)

@@ -13,7 +13,14 @@ from headrace.api.record import SourceRecord
 from headrace.config.connector_config import ConnectorConfig, PluginStage
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
-from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, create_skip
+from headrace.task.frames.frame_step import (
+    FrameRunner,
+    FrameStep,
+    StrictStep,
+    TolerantStep,
+    create_skip,
+    operation_of,
+)
 from headrace.task.record_converter import Polled
 from headrace.task.task_metrics import Monitor, no_monitor
 from headrace.task.transformation_chain import TransformationChain, create_chain_of_stages, full_names
@@ -105,9 +112,10 @@ def create_frame_chain(
         return _SourceRecords(create_chain_of_stages(stages, config, plugins, errors, monitor))
 
     def on_frames(stage: PluginStage) -> Part[Polled]:
-        step = FrameStep(stage.alias, configure_frame_step(stage, plugins), runner, RecordTables())
+        counts = errors.step(operation_of(stage, plugins))
+        step = FrameStep(stage.alias, configure_frame_step(stage, plugins), runner, RecordTables(), counts)
         if not config.error_handling.tolerates:
-            return step
+            return StrictStep(step)
         return TolerantStep(step, create_skip(stage, plugins, errors, _only_record))
 
     return create_chain_of_parts(config, plugins, on_records, on_frames)

@@ -16,11 +16,13 @@ from headrace.config.connector_config import ErrorHandling, PluginStage
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.model.backoff import ExponentialBackoff
 from headrace.model.health import Stage as TaskStage
+from headrace.model.step_counts import StepKind
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.errors.processing_context import O, Operation, Stage
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, StoppedWhileRetryingError
+from headrace.task.task_steps import Step
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,8 +79,8 @@ class FrameRunner:
         self._wait = wait
         self._clock = clock
 
-    def run_job(self, name: str, job: FrameJob, table: pa.Table) -> pa.Table:
-        """Return the result of ``job`` on ``table``. ``name`` is the step's, for messages.
+    def run_job(self, name: str, job: FrameJob, table: pa.Table, counts: Step) -> pa.Table:
+        """Return the result of ``job`` on ``table``. ``name`` is the step's, for messages; ``counts`` has its retries.
 
         Raises:
             FrameJobNotRunError: the job could not be run for ``errors.retry.timeout``.
@@ -94,6 +96,7 @@ class FrameRunner:
                 self._reports.succeeded(name)
                 return result
             except RetriableError as error:
+                counts.retries += 1
                 if deadline is not None and self._clock() >= deadline:
                     raise FrameJobNotRunError(f"{name} could not be run: {error}") from error
                 delay = next(pauses)
@@ -111,20 +114,28 @@ class FrameStep(Generic[B]):
     """Applies one transformation to batches, cut where the types of keys or values change. Task's thread only."""
 
     def __init__(
-        self, alias: str, transformation: FrameTransformation[Any], runner: FrameRunner, tables: Tables[B]
+        self,
+        alias: str,
+        transformation: FrameTransformation[Any],
+        runner: FrameRunner,
+        tables: Tables[B],
+        counts: Step | None = None,
     ) -> None:
-        """``transformation`` has to be configured."""
+        """``transformation`` has to be configured. ``counts`` are the step's in its task."""
         self._name = f"transforms.{alias}"
         self._transformation = transformation
         self._runner = runner
         self._tables = tables
+        self.counts = counts or Step(StepKind.TRANSFORMATION, alias)
+        self.counts.filters = False  # a row is not made of one record
         job = transformation.job()
         settings = {**job.settings, **tables.settings, STEP: job.function}
         self._job = replace(job, function=FUNCTION, settings=settings, description=_description(alias, job))
 
     def apply(self, batch: B) -> list[B]:
         """Return the transformed batches, in order. Errors are those of ``FrameRunner.run_job``."""
-        results = (self._transform(each) for each in self._tables.inputs(batch))
+        results = [self._transform(each) for each in self._tables.inputs(batch)]
+        self.counts.passed(len(batch), sum(map(len, results)))
         return [result for result in results if len(result)]
 
     def close(self) -> None:
@@ -132,7 +143,7 @@ class FrameStep(Generic[B]):
 
     def _transform(self, batch: FrameInput[B]) -> B:
         job = replace(self._job, settings={**self._job.settings, VARIANTS: ",".join(batch.json)})
-        result = self._runner.run_job(self._name, job, batch.table)
+        result = self._runner.run_job(self._name, job, batch.table, self.counts)
         try:
             return batch.records(result)
         except DataError as error:
@@ -141,6 +152,24 @@ class FrameStep(Generic[B]):
 
 def _description(alias: str, job: FrameJob) -> str:
     return f"{alias}: {job.description}" if job.description else alias
+
+
+class StrictStep(Generic[B]):
+    """A step in a chain that tolerates no errors, which counts the one that ends the attempt. Task's thread only."""
+
+    def __init__(self, step: FrameStep[B]) -> None:
+        self._step = step
+
+    def apply(self, batch: B) -> list[B]:
+        """Return the transformed batches, in order. Errors are those of ``FrameStep.apply``."""
+        try:
+            return self._step.apply(batch)
+        except (ConfigError, DataError):
+            self._step.counts.errors += 1
+            raise
+
+    def close(self) -> None:
+        self._step.close()
 
 
 class TolerantStep(Generic[B]):
@@ -165,12 +194,19 @@ class TolerantStep(Generic[B]):
         except DataError as error:
             if len(batch) == 1:
                 self._skip(batch, error)
+                self._step.counts.passed(1, 0)
                 return []
         first, rest = _halves(batch)
         return [*self.apply(first), *self.apply(rest)]
 
     def close(self) -> None:
         self._step.close()
+
+
+def operation_of(stage: PluginStage, plugins: Plugins) -> Operation:
+    """Return the operation that failures of a step are reported as."""
+    cls = plugins.transformation(stage.type, f"transforms.{stage.alias}.type")
+    return Operation(Stage.TRANSFORMATION, plugins.class_name(PluginKind.TRANSFORMATION, cls), stage.alias)
 
 
 def create_skip(
@@ -180,8 +216,7 @@ def create_skip(
 
     ``original`` returns the record that a batch of one is reported as.
     """
-    cls = plugins.transformation(stage.type, f"transforms.{stage.alias}.type")
-    operation = Operation(Stage.TRANSFORMATION, plugins.class_name(PluginKind.TRANSFORMATION, cls), stage.alias)
+    operation = operation_of(stage, plugins)
 
     def skip(batch: Any, error: DataError) -> None:
         def failed() -> None:

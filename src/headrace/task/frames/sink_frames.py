@@ -14,7 +14,14 @@ from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import ConsumedRecord
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_chain import FrameChain, Part, configure_frame_step, create_chain_of_parts
-from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, create_skip
+from headrace.task.frames.frame_step import (
+    FrameRunner,
+    FrameStep,
+    StrictStep,
+    TolerantStep,
+    create_skip,
+    operation_of,
+)
 from headrace.task.task_metrics import Monitor, no_monitor
 from headrace.task.transformation_chain import TransformationChain, create_chain_of_stages
 
@@ -72,9 +79,10 @@ def create_sink_frame_chain(
         return _SinkRecords(create_chain_of_stages(stages, config, plugins, errors, monitor), original)
 
     def on_frames(stage: PluginStage) -> Part[Records]:
-        step = FrameStep(stage.alias, configure_frame_step(stage, plugins), runner, SinkTables())
+        counts = errors.step(operation_of(stage, plugins))
+        step = FrameStep(stage.alias, configure_frame_step(stage, plugins), runner, SinkTables(), counts)
         if not config.error_handling.tolerates:
-            return step
+            return StrictStep(step)
         return TolerantStep(step, create_skip(stage, plugins, errors, lambda batch: original(batch[0])))
 
     return create_chain_of_parts(config, plugins, on_records, on_frames)

@@ -78,6 +78,7 @@ class JavaSinkRecordConverter:
         rows.read("keys", self._key)
         rows.read("values", self._value)
         rows.read_headers(self._converter.headers)
+        self._errors.steps.converted(len(messages), len(rows))
         rows.make_records()
         for step in self._transformations:
             rows.transform(step)
@@ -123,6 +124,9 @@ class _Rows:
         self._headers: Sequence[Any] | None = None
         self._records: Any = None
 
+    def __len__(self) -> int:
+        return len(self._messages)
+
     def read(self, name: str, reader: JavaReader) -> None:
         """Fill a column with what a converter makes of the bytes of ``name``, keys or values."""
         if not self._messages:
@@ -163,10 +167,13 @@ class _Rows:
 
     def transform(self, step: JavaStep) -> None:
         """Replace each record by what ``step`` returns."""
-        self._records = step.function(self._records, self._recover(step.operation, set()))
+        before, skipped = len(self), set[int]()
+        self._records = step.function(self._records, self._recover(step.operation, skipped))
         if self._records.indexOf(None) >= 0:
             self._remove_messages({row for row, each in enumerate(self._records.toArray()) if each is None})
             without_nulls(self._records)
+        filtered = before - len(self) - len(skipped)
+        self._errors.step(step.operation).passed(before, len(self), filtered)
 
     def put_records(self) -> Sequence[SinkRecord]:
         """Return the records as they are put."""

@@ -102,6 +102,7 @@ class SinkRecordConverter:
             headers = self.headers
             rows.fill("headers", headers.operation, headers.read, rows.messages.topics, rows.messages.headers)
         records = rows.records(ConsumedSinkRecord if self._reportable else SinkRecord)
+        self._errors.steps.converted(len(messages), len(records))
         if not self._chain:
             return records
         transformed = self._chain.apply_all(records, Originals(rows.messages))

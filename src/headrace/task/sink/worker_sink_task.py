@@ -21,7 +21,7 @@ from headrace.kafka.data.sink_consumer import SinkConsumer
 from headrace.model.backoff import ExponentialBackoff
 from headrace.model.health import Stage
 from headrace.task.errors.error_reports import ErrorReports
-from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
+from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError, ToleranceExceededError
 from headrace.task.frames.frame_step import FrameJobNotRunError
 from headrace.task.sink.sink_batch import PutBatches, SinkBatch
 from headrace.task.sink.sink_committer import SinkCommitter
@@ -244,6 +244,8 @@ class WorkerSinkTask:
             self._runtime.metrics.sample("batch-size", len(messages))
             self._runtime.metrics.sample_size(messages.mean_size)
         batch = self._batches.convert(messages)
+        if batch.table is not None:
+            self._runtime.metrics.steps.converted(batch.size, batch.size)
         if messages:
             begins, ends = messages.bounds()
             self._progress.offsets.record_consumed(ends, begins)
@@ -264,14 +266,21 @@ class WorkerSinkTask:
             self._batches.put(batch)
         except RetriableError as error:
             line = f"put failed for {batch.size} records, which will be put again: {error_text(error)}"
+            runtime.metrics.steps.connector.retries += 1
             self._try_again_later(batch, Stage.PUTTING, error, line)
             return
+        except ToleranceExceededError:  # its record is counted where the task has reported it
+            raise
+        except Exception:
+            runtime.metrics.steps.connector.errors += 1
+            raise
         runtime.after_put()
         # Invariant 9: not before put has returned.
         progress.offsets.record_put()
         if batch.size:
             runtime.metrics.progress.processed()
             runtime.metrics.add("sink-record-send-total", batch.size)
+            runtime.metrics.steps.connector.passed(batch.size, 0)
             runtime.metrics.sample("put-batch", (runtime.clock() - began) * 1000, "-time-ms")
         if progress.batch is not None:
             progress.batch = None

@@ -68,9 +68,11 @@ class JavaBatches:
         for step in self._steps.transformations:
             rows.transform(step)
         self._observe(PolledRecords(rows.records))
+        transformed = len(rows)
         rows.convert("keys", self._steps.key)
         rows.convert("values", self._steps.value)
         rows.convert_headers(self._steps.headers)
+        self._errors.steps.converted(transformed, len(rows))
         dead_letters = self._dead_letters.take() if self._dead_letters is not None else None
         size = len(rows) + (len(dead_letters.values) if dead_letters is not None else 0)
         dropped = [polled[place] for place in sorted(rows.gone)] if self._remember else ()
@@ -108,9 +110,12 @@ class _Rows:
 
     def transform(self, step: JavaStep) -> None:
         """Replace each record by what ``step`` returns; one that it drops, or that is skipped, is removed."""
-        self.records = step.function(self.records, self._recover(step.operation, set()))
+        before, skipped = len(self), set[int]()
+        self.records = step.function(self.records, self._recover(step.operation, skipped))
         if self.records.indexOf(None) >= 0:
             self._remove({row for row, record in enumerate(self.records.toArray()) if record is None})
+        filtered = before - len(self) - len(skipped)
+        self._errors.step(step.operation).passed(before, len(self), filtered)
 
     def convert(self, name: str, step: JavaStep) -> None:
         """Fill a column with the bytes that ``step`` makes of each record."""

@@ -187,7 +187,7 @@ class SourceBatches:
 
     def _of_columns(self, polled: ColumnRecord) -> SourceBatch:
         offsets = offsets_of_table(self._connector, polled.table)
-        record, stages = self._chain.apply_columnwise(polled.record)
+        record, stages = self._chain.apply_columnwise(polled.record, polled.rows)
         if record is None:
             return SourceBatch((), offsets, 0)
         columns = polled.with_record(record)

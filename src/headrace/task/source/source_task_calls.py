@@ -6,6 +6,7 @@ Java: ``AbstractWorkerSourceTask``.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -38,12 +39,12 @@ class Poller:
         task: SourceTask,
         control: TaskControl,
         link: WorkerLink,
-        while_paused: Callable[[], None] = lambda: None,
+        metrics: TaskMetrics | None = None,
         reports: ErrorReports | None = None,
     ) -> None:
-        """``while_paused`` is called about once a second while the task is paused."""
+        """``metrics`` are reported about once a second also while the task is paused."""
         self._task = task
-        self._while_paused = while_paused
+        self._metrics = metrics or TaskMetrics(lambda values: None, time.monotonic)
         self._control = control
         self._link = link
         self._reports = reports or ErrorReports(link.send)
@@ -56,7 +57,7 @@ class Poller:
             self._control.progress.enter(Stage.PAUSED)
             self._link.send(Paused())
             while not self._control.wait_while_paused(_PAUSED_INTERVAL):
-                self._while_paused()
+                self._metrics.report_if_due()
             if not self._control.stopping:
                 self._link.send(Running())
         return not self._control.stopping
@@ -67,11 +68,15 @@ class Poller:
             polled = self._task.poll()
         except RetriableError as error:
             self._failures += 1
+            self._metrics.steps.connector.retries += 1
             pause = _BACKOFF.after(self._failures)
             line = f"poll failed and is tried again in {pause:.1f} s: {error_text(error)}"
             self._reports.retried("poll", Stage.POLLING, error, line, delay=pause)
             self._control.wait_for_stop(pause)
             return ()
+        except Exception:
+            self._metrics.steps.connector.errors += 1
+            raise
         self._control.progress.polled()
         if self._failures:
             self._failures = 0
@@ -140,6 +145,7 @@ def record_poll(metrics: TaskMetrics, size: int, seconds: float) -> None:
     """Count a poll that returned ``size`` records after ``seconds``; one without records does not count."""
     if size:
         metrics.add("source-record-poll-total", size)
+        metrics.steps.connector.passed(0, size)
         metrics.sample("batch-size", size)
         metrics.sample("poll-batch", seconds * 1000, "-time-ms")
 

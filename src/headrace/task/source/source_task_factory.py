@@ -207,7 +207,7 @@ class _Parts:
     @property
     def poller(self) -> Poller:
         assembly = self.assembly
-        return Poller(self.task, assembly.control, assembly.link, assembly.metrics.report_if_due, assembly.reports)
+        return Poller(self.task, assembly.control, assembly.link, assembly.metrics, assembly.reports)
 
     def context(self, transactions: TransactionContext | None) -> WorkerSourceTaskContext:
         assembly, link = self.assembly, self.assembly.link

@@ -239,11 +239,11 @@ class SupervisedTask:
                 self._offsets_now().committed(offsets)
             case TopicsUsed(topics):
                 self._status.on_topics(task, topics)
-            case Metrics(values, progress):
+            case Metrics(values, progress, steps):
                 self.figures.reported(values)
                 if progress is not None:
                     self.record.measured(progress)
-                self.record.reported(values)
+                self.record.reported(values, steps)
             case Measured(progress):
                 self.record.measured(progress)
                 self.record.answered()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from headrace.api.lag import Lag
@@ -14,6 +14,7 @@ from headrace.metrics.client_metrics import FETCHES
 from headrace.metrics.connect_metric import untagged
 from headrace.model.deadline import Clock
 from headrace.model.health import Progress, Stage, TaskError, TaskFacts
+from headrace.model.step_counts import StepCounts
 
 _WINDOW: Final = 60.0
 """Seconds that rates are averages of."""
@@ -61,6 +62,7 @@ class TaskRecord:
         self._restarted: deque[float] = deque(maxlen=_MOST_RESTARTS)
         """The times of the newest restarts."""
         self._values: Mapping[str, float] = {}
+        self._steps: Sequence[StepCounts] = ()
         self._records = _Rate()
 
     # ---- reports
@@ -94,9 +96,9 @@ class TaskRecord:
         self._asked = None
         self._answered.set()
 
-    def reported(self, values: Mapping[str, float]) -> None:
-        """Accept the figures of the running attempt, which count from its start."""
-        now, self._values = self._clock(), values
+    def reported(self, values: Mapping[str, float], steps: Sequence[StepCounts] = ()) -> None:
+        """Accept the figures of the running attempt and of its steps, which count from its start."""
+        now, self._values, self._steps = self._clock(), values, steps
         self._records.add(now, sum(values.get(name, 0.0) for name in _RECORDS), self._attempt)
 
     def met(self, error: TaskError) -> None:
@@ -112,7 +114,7 @@ class TaskRecord:
     def launched(self) -> None:
         """Note that the task, which had ended, is started again. Counts begin anew."""
         self._begin(has_process=False)
-        self._restart, self._values = (0, None, None), {}
+        self._restart, self._values, self._steps = (0, None, None), {}, ()
 
     def attempt_started(self, number: int) -> None:
         """Note a new process. Every attempt but the first of a launch replaces one that ended without failing."""
@@ -183,6 +185,7 @@ class TaskRecord:
             restart_reason=reason,
             restart_age=age(restarted),
             lag=_lags(self._values),
+            steps=self._steps,
         )
 
 

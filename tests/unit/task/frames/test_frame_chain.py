@@ -49,7 +49,12 @@ def record(value: Any, schema: Schema | None = Schema.STRING, topic: str = "t", 
     return SourceRecord({"p": 1}, {"o": 1}, topic, None, None, None, schema, value, **more)
 
 
-def chain(frames: PlayedFrames, wait: Callable[[float], bool] = lambda s: False, **config: str) -> FrameChain[Any]:
+def chain(
+    frames: PlayedFrames,
+    wait: Callable[[float], bool] = lambda s: False,
+    metrics: TaskMetrics | None = None,
+    **config: str,
+) -> FrameChain[Any]:
     given = {
         "name": "c",
         "connector.class": "x",
@@ -60,7 +65,7 @@ def chain(frames: PlayedFrames, wait: Callable[[float], bool] = lambda s: False,
     parsed, plugins = SourceConnectorConfig(given), Plugins()
     assert has_frame_steps(parsed, plugins)
     errors: RetryWithTolerance[SourceRecord] = RetryWithTolerance(
-        parsed.error_handling, (), TaskMetrics(lambda values: None, lambda: 0.0), wait
+        parsed.error_handling, (), metrics or TaskMetrics(lambda values: None, lambda: 0.0), wait
     )
     return create_frame_chain(parsed, plugins, errors, FrameRunner(frames, parsed.error_handling, wait, lambda: 0.0))
 
@@ -237,3 +242,21 @@ def test_a_step_that_is_wrong_itself_is_not_tolerated() -> None:
     frames.errors = [ConfigError("no column x")]
     with pytest.raises(ConfigError, match="no column x"):
         passed(frames, [record("a"), record("b")])
+
+
+@pytest.mark.parametrize("tolerance", ["all", "none"])
+def test_a_record_that_a_query_fails_for_counts_in_its_step(tolerance: str) -> None:
+    def fail(table: pa.Table) -> pa.Table:
+        if "b" in table.column("value").to_pylist():
+            raise DataError("no b")
+        return table.select(["topic", "value"])
+
+    metrics = TaskMetrics(lambda values: None, lambda: 0.0)
+    steps = chain(PlayedFrames(fail), metrics=metrics, errors_tolerance=tolerance)
+    try:
+        steps.apply([record("a"), record("b"), record("c")])
+    except DataError:
+        assert tolerance == "none"
+    _, query, _, _ = metrics.steps.counts()
+    numbers = (query.records_in, query.records_out, query.filtered, query.errors, query.retries)
+    assert numbers == ((3, 2, None, 1, 0) if tolerance == "all" else (0, 0, None, 1, 0))

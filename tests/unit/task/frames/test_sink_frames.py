@@ -220,6 +220,26 @@ def test_a_second_try_goes_on_where_the_first_one_stood(make: Make, errors: Any)
     assert len(frames.given) == 1
 
 
+def test_a_step_on_frames_counts_its_records_and_rows(make: Make, errors: Any) -> None:
+    frames = PlayedFrames(lambda table: table.slice(0, 2))
+    frames.errors = [RetriableError("lost")]
+    batches = make(frames, steps={"cast": CAST, "q": {"type": "SparkSql"}, "route": ROUTED})
+    batch = batches.convert(ConsumedMessages([message(5 + n, value) for n, value in enumerate("1x345")]))
+    with pytest.raises(FrameJobNotRunError):
+        batches.transform(batch)
+    batches.transform(batch)
+    assert counted(errors) == {"cast": (5, 4, 0, 1, 0), "q": (4, 2, None, 0, 1), "route": (2, 2, 0, 0, 0)}
+
+
+def counted(errors: Any) -> dict[str, tuple[int | None, ...]]:
+    """The counts of transformations by their alias."""
+    return {
+        each.alias: (each.records_in, each.records_out, each.filtered, each.errors, each.retries)
+        for each in errors.metrics.steps.counts()
+        if each.alias is not None
+    }
+
+
 def test_partitions_that_go_between_two_tries_are_left_out(make: Make) -> None:
     frames = PlayedFrames()
     frames.errors = [RetriableError("lost")]
