@@ -119,6 +119,7 @@ SLOW: Final = (
     "console/test_measures.py",
     "console/test_records.py",
     "console/test_roles.py",
+    "console/test_steps.py",
     # a real Prometheus, a worker of its own
     "integration/test_prometheus.py",
     # receivers of traces and lineage, a worker of its own

@@ -15,6 +15,7 @@ import { Card, Figures, Health, Trouble, useAnswer } from "./parts.js";
 import { Pipeline } from "./pipeline.js";
 import { may } from "./roles.js";
 import { to } from "./routes.js";
+import { useSteps } from "./step_counts.js";
 import { Tasks } from "./tasks.js";
 import { Topics } from "./topics.js";
 
@@ -52,11 +53,12 @@ function Buttons({ row, role }) {
 function StateTab({ row, role, found }) {
   const counted = row.tasks.map((task) => task.health?.errors).filter(Boolean);
   const total = (/** @type {string} */ key) => (counted.length ? counted.reduce((sum, each) => sum + each[key], 0) : null);
+  const steps = useSteps(row.name);
   const commits = row.tasks.map((task) => task.health?.last_commit).filter((age) => age !== null && age !== undefined);
   return html`
     <div class=${`note ${{ failed: "error", stalled: "warn", degraded: "warn" }[row.verdict] ?? ""}`} data-test="why">${row.why || "Its worker does not report its health."}</div>
     <${Trouble} error=${found.error} retry=${found.again} />
-    <${Card} title="Pipeline" padded=${false}>${found.content ? html`<${Pipeline} config=${found.content.content.config} row=${row} />` : html`<div class="body quiet">Asking the worker …</div>`}<//>
+    <${Card} title="Pipeline" padded=${false}>${found.content ? html`<${Pipeline} config=${found.content.content.config} row=${row} steps=${steps} />` : html`<div class="body quiet">Asking the worker …</div>`}<//>
     <${Card} title="Figures" end=${html`<span class="quiet">of all tasks, of the present attempts</span>`}><${Figures} figures=${[
       ["Records/s", rateText(row.records)], ["Bytes/s", bytesText(row.bytes)], ["Lag", lagText(row.lag, row.lagUnit)],
       ["Last commit", commits.length ? ageText(Math.max(...commits)) : "–"], ["Records with errors", countText(total("errors"))], ["Skipped", countText(total("skipped"))],
