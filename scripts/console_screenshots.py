@@ -8,6 +8,7 @@ written, and the exit code is 1 if an image is missing, or differs by more than 
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 import tempfile
@@ -47,6 +48,7 @@ def _connector(console: Console) -> None:
     page = console.open("connectors", "orders")
     expect(page.get_by_test_id("why")).to_contain_text("healthy")
     expect(page.locator(".plot canvas").first).to_be_visible()
+    expect(page.locator(".pipeline li").last).to_contain_text(re.compile(r"\d records/s"))
 
 
 def _create(console: Console) -> None:
