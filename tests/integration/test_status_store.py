@@ -110,14 +110,18 @@ def test_deletion_and_destroyed_remove(store: Callable[[], KafkaStatusBackingSto
 
 @pytest.mark.parametrize("lost", [TASK, "c"])
 @pytest.mark.parametrize("expected", [True, False])
+@pytest.mark.parametrize("ran", [True, False])
 def test_a_worker_that_lost_a_task_does_not_overwrite_its_new_owners_status(
-    store: Callable[[], KafkaStatusBackingStore], lost: ConnectorTaskId | str, expected: bool
+    store: Callable[[], KafkaStatusBackingStore], lost: ConnectorTaskId | str, expected: bool, ran: bool
 ) -> None:
-    """It is in the group again, in a newer generation than its successor's, when what it had lost has ended."""
+    """It is in the group again, in a newer generation than its successor's, when what it had lost has ended.
+
+    That may not even have begun to run.
+    """
     one, two, generation = store(), store(), [3]
     away = StatusReporter(one, "w1:8083", lambda: generation[0])
     successor = StatusReporter(two, "w2:8083", lambda: 4)
-    away.on_startup(lost)
+    (away.on_startup if ran else away.hold)(lost)
     _seen(one, two)
     successor.on_startup(lost)
     _seen(two, *([one] if expected else []))

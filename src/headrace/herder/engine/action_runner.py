@@ -255,6 +255,7 @@ class ActionRunner:
             log.error("%s", error)
             return events.ConnectorFailed(action.name, error)
 
+        self._services.statuses.hold(action.name)
         started = self._services.worker.start_connector(action.name, action.config, action.target, self._callbacks)
         self._post_outcome(started, lambda _: events.ConnectorStarted(action.name), failed)
 
@@ -301,6 +302,7 @@ class ActionRunner:
 
     @perform.register
     def _(self, action: actions.StartTask) -> None:
+        self._services.statuses.hold(action.id)
         try:
             self._services.worker.start_task(
                 action.id, action.connector_config, action.task_config, action.target, self._callbacks

@@ -111,13 +111,20 @@ class StatusReporter:
         self.version_of: VersionOf = lambda id: None
         """Set once, before anything is reported: the worker, which knows versions, is created with this reporter."""
         self._held: dict[Runnable, int] = {}
-        """The generation in which this worker last reported that it owns a connector or task."""
+        """The generation in which this worker began to own a connector or task, or last reported that it does."""
         self._failed: set[Runnable] = set()
 
     @property
     def worker_id(self) -> str:
         """This worker, by host:port of its REST API."""
         return self._worker_id
+
+    def hold(self, id: Runnable) -> None:
+        """Note that this worker owns a connector or task from this generation on, though nothing of it runs yet.
+
+        Called by the herder before each start: what is lost before it has reported anything ends as late as all else.
+        """
+        self._held[id] = self._generation()
 
     def on_startup(self, id: Runnable) -> None:
         self._put(id, State.RUNNING)
