@@ -106,6 +106,10 @@ evidence: setup ## Measure what the README shows, and write its tables (half an 
 faults: setup ## Random faults against three workers, then all counted (SECONDS=600 SEED=7)
 	@$(PY) -m faults $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: soak
+soak: setup ## Hours of faults and of what operators do: no records are lost, nothing grows (HOURS=2 SEED=7)
+	@$(PY) -m soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED))
+
 .PHONY: outage
 outage: setup ## A broker that is frozen for ten minutes, and one that is dead for as long (SECONDS=60)
 	@HEADRACE_OUTAGE_SECONDS=$(or $(SECONDS),600) $(PY) -m pytest -q -s tests/faults/test_broker_outage.py $(PYTEST_ARGS)

@@ -35,7 +35,7 @@ def watched(pid: int, interval: float = 1.0) -> Iterator[Usage]:
 
     def sample() -> None:
         cpu.update(_cpu_seconds(pid))
-        usage.rss_mb = max(usage.rss_mb, sum(_rss(process) for process in _tree(pid)))
+        usage.rss_mb = max(usage.rss_mb, sum(_rss(process) for process in tree(pid)))
         usage.processes = max(usage.processes, len(cpu))
 
     def run() -> None:
@@ -50,11 +50,12 @@ def watched(pid: int, interval: float = 1.0) -> Iterator[Usage]:
         over.set()
         thread.join()
         sample()
-        usage.pss_mb = sum(_pss(process) for process in _tree(pid))
+        usage.pss_mb = sum(pss_mb(process) for process in tree(pid))
         usage.cpu_s = sum(seconds - before.get(process, 0.0) for process, seconds in cpu.items())
 
 
-def _tree(pid: int) -> list[psutil.Process]:
+def tree(pid: int) -> list[psutil.Process]:
+    """Return the process and all below it; none if it has ended."""
     try:
         root = psutil.Process(pid)
         return [root, *root.children(recursive=True)]
@@ -64,7 +65,7 @@ def _tree(pid: int) -> list[psutil.Process]:
 
 def _cpu_seconds(pid: int) -> dict[int, float]:
     used = {}
-    for process in _tree(pid):
+    for process in tree(pid):
         try:
             times = process.cpu_times()
         except psutil.Error:
@@ -80,7 +81,8 @@ def _rss(process: psutil.Process) -> float:
         return 0.0
 
 
-def _pss(process: psutil.Process) -> float:
+def pss_mb(process: psutil.Process) -> float:
+    """Return the PSS of one process in MB; 0 if it has ended."""
     try:
         full = process.memory_full_info()
     except psutil.Error:

@@ -94,7 +94,8 @@ class Cluster:
 
     # ---- the connector
 
-    def create(self, tasks: int, boundary: str) -> None:
+    def create(self, tasks: int, boundary: str, pause_ms: int = 20) -> None:
+        """Each task waits for ``pause_ms`` between two polls."""
         self.tap.touch()
         self._config = {
             "name": NAME,
@@ -103,7 +104,7 @@ class Cluster:
             "tap": str(self.tap),
             "partitions": str(self.partitions),
             "batch": "20",
-            "pause.ms": "20",
+            "pause.ms": str(pause_ms),
             "exactly.once.support": "required",
             "transaction.boundary": boundary,
             **({"transaction.boundary.interval.ms": "100"} if boundary == "interval" else {}),

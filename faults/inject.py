@@ -34,15 +34,17 @@ class MissedError(Exception):
 class Injector:
     """Faults may overlap, each on a thread of its own; but one worker, and the broker, suffer one at a time."""
 
-    def __init__(self, cluster: Cluster, tasks: int) -> None:
+    def __init__(self, cluster: Cluster, tasks: int, spared: int | None = None) -> None:
+        """The worker ``spared`` is not killed, nor is its JVM."""
         self._cluster = cluster
         self._tasks = tasks
         self._now = tasks
+        self._spared = spared
         self._busy = [threading.Lock() for _ in cluster.workers]
         self._broker_busy = threading.Lock()
         self._ways: Mapping[Kind, Callable[[Fault], str]] = {
             Kind.KILL_WORKER: lambda fault: self._kill_worker(fault, fault.target),
-            Kind.KILL_LEADER: lambda fault: self._kill_worker(fault, cluster.leader()),
+            Kind.KILL_LEADER: self._kill_leader,
             Kind.KILL_TASK: self._kill_task,
             Kind.KILL_EXECUTOR: self._kill_executor,
             Kind.STOP_WORKER: lambda fault: self._stop_worker(fault, tree=False),
@@ -74,7 +76,7 @@ class Injector:
     # ---- processes
 
     def _kill_worker(self, fault: Fault, target: int) -> str:
-        with self._one_worker(target) as number:
+        with self._one_worker(target, but=self._spared) as number:
             worker = self._cluster.workers[number]
             worker.kill()
             time.sleep(0.5 + 4 * fault.length)
@@ -83,8 +85,14 @@ class Injector:
             worker.start(90, "/connectors")
             return f"worker {number}"
 
+    def _kill_leader(self, fault: Fault) -> str:
+        leader = self._cluster.leader()
+        if leader == self._spared:
+            raise MissedError(f"worker {leader} leads, and is spared")
+        return self._kill_worker(fault, leader)
+
     def _kill_executor(self, fault: Fault) -> str:
-        with self._one_worker(fault.target) as number:
+        with self._one_worker(fault.target, but=self._spared) as number:
             jvm = next((one for one in self._cluster.workers[number].descendants() if _named(one, "java")), None)
             if jvm is None:
                 raise MissedError(f"worker {number} has no JVM")
@@ -298,11 +306,11 @@ class Injector:
     # ---- taking turns
 
     @contextmanager
-    def _one_worker(self, target: int) -> Iterator[int]:
+    def _one_worker(self, target: int, but: int | None = None) -> Iterator[int]:
         """The target, or the next one to which nothing else is done now."""
         numbers = range(len(self._busy))
         for number in (*numbers[target % len(numbers) :], *numbers[: target % len(numbers)]):
-            if self._busy[number].acquire(blocking=False):
+            if number != but and self._busy[number].acquire(blocking=False):
                 try:
                     yield number
                 finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -95,6 +95,11 @@ def plan(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> Plan
         faults.append(Fault(at, kind, chance.randrange(1 << 16), chance.randrange(1 << 16), chance.random()))
         at += chance.uniform(0.5, 1.5) * _ROUND[kind][1]
     return Plan(boundary, tuple(faults))
+
+
+def stretched(planned: Plan, times: float) -> Plan:
+    """Return the plan with so many times the time between its faults, which last no longer than before."""
+    return replace(planned, faults=tuple(replace(fault, at=fault.at * times) for fault in planned.faults))
 
 
 def _in_turn(chance: random.Random, kinds: Sequence[Kind]) -> Iterator[Kind]:

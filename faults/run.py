@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from faults.cluster import Cluster
@@ -17,7 +18,6 @@ from faults.plan import Fault, Kind, Plan
 from tests.support.polling import wait_for
 
 _HANGING_S = 30.0
-_PROGRESS_S = 5.0
 _FAULT_S = 120.0
 _QUIET_LOOKS = 5
 
@@ -41,27 +41,51 @@ class Result:
         return not self.judgement.problems and self.done.total() > 0
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Milliseconds between two polls of a task, and seconds between two lines of progress."""
+
+    pause_ms: int = 20
+    progress_s: float = 5.0
+
+
+USUAL = Pace()
+
+
 class Run:
     """Of one plan on one running cluster, whose connector it makes."""
 
-    def __init__(self, cluster: Cluster, tasks: int, say: Say, patience: float = 90.0) -> None:
-        """After the last fault it waits so many seconds for everything to flow again."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        tasks: int,
+        say: Say,
+        patience: float = 90.0,
+        pace: Pace = USUAL,
+        spared: int | None = None,
+    ) -> None:
+        """After the last fault it waits for ``patience`` seconds for everything to flow again.
+
+        The worker ``spared`` is not killed, nor is its JVM.
+        """
         self._cluster = cluster
         self._tasks = tasks
         self._say = say
         self._patience = patience
-        self._injector = Injector(cluster, tasks)
+        self._pace = pace
+        self._injector = Injector(cluster, tasks, spared)
         self._done: Counter[Kind] = Counter()
         self._missed: Counter[Kind] = Counter()
         self._problems: list[str] = []
 
-    def run(self, plan: Plan, records: int) -> Result:
-        """At least ``records`` records flow, if the cluster heals at all."""
-        self._cluster.create(self._tasks, plan.boundary)
+    def run(self, plan: Plan, records: int, beside: AbstractContextManager[object] | None = None) -> Result:
+        """At least ``records`` records flow, if the cluster heals at all. ``beside`` is entered while faults come."""
+        self._cluster.create(self._tasks, plan.boundary, self._pace.pause_ms)
         wait_for(self._cluster.running, 120, lambda: f"all tasks RUNNING: {self._cluster.states()}")
         wait_for(lambda: self._moved_all({}), 60, "the first records")
         self._began = time.monotonic()
-        self._inject(plan)
+        with beside or nullcontext():
+            self._inject(plan)
         faults_over = time.monotonic()
         healed = self._heal(records)
         self._cluster.tap.unlink()
@@ -101,7 +125,7 @@ class Run:
         self._say(f"{self._at()}  {fault.kind.value} ({what})")
 
     def _watch(self, over: threading.Event) -> None:
-        while not over.wait(_PROGRESS_S):
+        while not over.wait(self._pace.progress_s):
             ends = self._cluster.ends(stable=True)
             self._say(f"{self._at()}  {sum(ends.values()):,} offsets" if ends else f"{self._at()}  no broker")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of measurements and of faults in the README and in guides, from the files of `docs/evidence`.
+"""The tables of measurements and of faults in the README and in the documentation, from the files of `docs/evidence`.
 
 `make evidence` measures, writes these files and the README's tables; a test fails while a page differs from them.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _ROOT: Final = Path(__file__).parents[1]
-PAGES: Final = (_ROOT / "README.md", _ROOT / "docs" / "guide" / "java-plugins.md")
+PAGES: Final = (_ROOT / "README.md", _ROOT / "docs" / "guide" / "java-plugins.md", _ROOT / "docs" / "scaling.md")
 EVIDENCE: Final = _ROOT / "docs" / "evidence"
 _BLOCK: Final = re.compile(r"(<!-- evidence: (\w+) -->\n).*?(<!-- end of evidence -->)", re.DOTALL)
 
@@ -53,11 +53,12 @@ _JAVA_PLUGINS: Final = (
 
 
 def tables(evidence: Path = EVIDENCE) -> Mapping[str, str]:
-    """Return the Markdown of each block by its name in the page."""
+    """Return the Markdown of each block by its name in the pages."""
     return {
         "bench": _bench(_content(evidence / "bench.json"), _ROWS),
         "java_plugins": _bench(_content(evidence / "java-plugins.json"), _JAVA_PLUGINS),
         "faults": _faults(_content(evidence / "faults.json")),
+        "soak": _soak(evidence / "soak.json"),
     }
 
 
@@ -98,6 +99,25 @@ def _faults(counts: Mapping[str, Any]) -> str:
         f"{sum(counts['faults'].values())} faults in {counts['seconds']:g} s on {counts['workers']} workers: "
         f"{counts['records']:,} records in {counts['committed']:,} transactions, {verdict}. "
         f"`make faults SECONDS={counts['seconds']:g} SEED={counts['seed']}` repeats them."
+    )
+    return "\n".join((*lines, "", summary, ""))
+
+
+def _soak(file: Path) -> str:
+    if not file.exists():
+        return "`python -m soak --json docs/evidence/soak.json` has not been run yet.\n"
+    run = json.loads(file.read_text(encoding="utf-8"))
+    lines = ["| | at first | growth | tolerance |", "|---|---|---|---|"]
+    for name, growth in run["growth"].items():
+        amount = "not measured" if growth["amount"] is None else f"{growth['amount']:+,.1f}"
+        label = f"{name.replace('_', ' ')}{growth['unit'] and ', '}{growth['unit']}"
+        lines.append(f"| {label} | {growth['level']:,.1f} | {amount} | {growth['tolerance']:,.1f} |")
+    verdict = "Nothing grows" if run["right"] else "**Not right**"
+    summary = (
+        f"{verdict}: {run['hours']:g} hours on {run['workers']} workers, {sum(run['faults'].values()):,} faults, "
+        f"{sum(run['operations'].values()):,} operations, {run['records']:,} records "
+        f"in {run['committed']:,} transactions, "
+        + (f"{len(run['problems'])} problems." if run["problems"] else "each of them once, none missing.")
     )
     return "\n".join((*lines, "", summary, ""))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from faults.plan import BOUNDARIES, Kind, plan
+from faults.plan import BOUNDARIES, Kind, plan, stretched
 
 
 def test_the_same_seed_gives_the_same_plan() -> None:
@@ -36,3 +36,10 @@ def test_only_the_kinds_asked_for_come() -> None:
 
 def test_seeds_try_all_boundaries() -> None:
     assert {plan(seed, 1).boundary for seed in range(3)} == set(BOUNDARIES)
+
+
+def test_a_stretched_plan_has_the_same_faults_later() -> None:
+    once, thrice = plan(5, 60), stretched(plan(5, 60), 3)
+    assert [(fault.kind, 3 * fault.at, fault.length) for fault in once.faults] == [
+        (fault.kind, fault.at, fault.length) for fault in thrice.faults
+    ]
