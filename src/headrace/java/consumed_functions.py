@@ -111,10 +111,18 @@ def put_function(origins: Origins, batch: Any, records: Any) -> Handle:
 
 def _byte_arrays(column: Sequence[bytes | None]) -> Handle:
     ends = list(accumulate(len(each or b"") for each in column))
-    data = jpype().JArray(jpype().JByte)(b"".join(filter(None, column)))
-    copy = method("java.util.Arrays", "copyOfRange", "byte[]", "int", "int").bindTo(data)
+    copy = method("java.util.Arrays", "copyOfRange", "byte[]", "int", "int").bindTo(_joined(column))
     copied = of_same(copy, array_element("int", [0, *ends[:-1]]), array_element("int", ends))
     return _or_null("byte[]", column, copied)
+
+
+def _joined(column: Sequence[bytes | None]) -> Any:
+    """Return all bytes as one of Java's arrays, copied at once: JPype would convert one byte after the other."""
+    joined = bytearray().join(filter(None, column))
+    array = jpype().JArray(jpype().JByte)(len(joined))
+    if joined:
+        jpype().nio.convertToDirectBuffer(joined).get(array)
+    return array
 
 
 def _timestamps(column: Sequence[int | None]) -> Handle:

@@ -51,6 +51,7 @@ def jpype() -> Any:
     try:
         import jpype
         import jpype.config
+        import jpype.nio
     except ImportError as error:
         raise ConfigError("Java plugins need JPype. Install it: pip install 'headrace[java]'") from error
     return jpype
