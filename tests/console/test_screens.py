@@ -201,7 +201,7 @@ def test_workers_and_what_they_run(screens: Console, busy: WorkerProcess) -> Non
     row = page.get_by_role("row").filter(has_text=f"127.0.0.1:{busy.port}")
     expect(row.get_by_role("cell")).to_contain_text([f"127.0.0.1:{busy.port} leader", "2", str(tasks), "", "1"])
     expect(page.get_by_text("Worker has completed startup")).to_be_visible()
-    expect(page.get_by_text("Memory").locator("xpath=..")).to_contain_text("MiB")
+    expect(page.locator("dt", has_text="Memory").locator("xpath=..")).to_contain_text("MiB")
     shown = page.get_by_role("region", name="Spark").get_by_role("row").filter(has_text="letters")
     expect(shown.get_by_role("cell").last).to_be_visible()
     assert running and sorted(int(each.split()[-1]) for each in shown.all_inner_texts()) == sorted(running)

@@ -82,7 +82,8 @@ def test_properties_reach_the_broker_and_a_temporary_directory_goes() -> None:
     with broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         admin.create_topics([NewTopic("three", -1, 1)])["three"].result(30)
-        assert len(admin.list_topics("three", timeout=30).topics["three"].partitions) == 3
+        # A created topic may come to the brokers' metadata a moment later.
+        wait_for(lambda: len(admin.list_topics("three", timeout=30).topics["three"].partitions) == 3, 30, "partitions")
         pid, data_dir = broker.pid, broker.data_dir
         assert pid is not None and data_dir.exists()
     wait_until_gone(pid)
