@@ -27,7 +27,8 @@ def ring() -> Iterator[LogRing]:
     """What this worker keeps, at first four changes and a line that looks like one."""
     ring, logger = LogRing(100_000), logging.getLogger(audit.AUDIT)
     other = logging.getLogger("headrace.rest")
-    before, logger.level = logger.level, logging.INFO
+    before = logger.level
+    logger.setLevel(logging.INFO)  # also clears what the logger remembers of its level
     for each in (logger, other):
         each.addHandler(ring)
     try:
@@ -40,7 +41,7 @@ def ring() -> Iterator[LogRing]:
         other.warning("audit who=root what=x result=200")
         yield ring
     finally:
-        logger.level = before
+        logger.setLevel(before)
         for each in (logger, other):
             each.removeHandler(ring)
 
