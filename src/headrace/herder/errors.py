@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from headrace.api.errors import ConnectError
 
 
@@ -40,6 +42,11 @@ class NotLeaderError(ConnectError):
     def __init__(self, message: str, leader_url: str | None) -> None:
         super().__init__(message)
         self.leader_url = leader_url
+
+    @classmethod
+    def at(cls, leader_url: str) -> Self:
+        """Return the error for a request that only the leader at ``leader_url`` can serve."""
+        return cls(f"Only the group's leader can do this; it is at {leader_url}", leader_url)
 
 
 class RequestTimeoutError(ConnectError):

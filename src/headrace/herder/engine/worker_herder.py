@@ -177,7 +177,7 @@ class WorkerHerder:
             case Reply(request=request, error=error) if error is not None:
                 self._requests.fail(request, error)
             case RefuseNotLeader(request=request, leader_url=url):
-                self._requests.fail(request, not_leader(url))
+                self._requests.fail(request, NotLeaderError.at(url))
             case Leave():
                 pass
             case _:
@@ -326,7 +326,7 @@ class WorkerHerder:
     def _not_leader_error(self) -> NotLeaderError | None:
         """Return the error for a request to a follower; None if this worker may lead, which the core decides."""
         membership = self._state.membership
-        return None if membership is None or membership.is_leader else not_leader(membership.leader_url)
+        return None if membership is None or membership.is_leader else NotLeaderError.at(membership.leader_url)
 
     # ---- queries
 
@@ -396,8 +396,3 @@ class WorkerHerder:
         if not self._stores_read:
             raise RetriableError(f"The worker is starting: {self.stage()}")
         return self._queries
-
-
-def not_leader(leader_url: str) -> NotLeaderError:
-    """Return the error for a request that only the leader at ``leader_url`` can serve."""
-    return NotLeaderError(f"Only the group's leader can do this; it is at {leader_url}", leader_url)

@@ -80,6 +80,21 @@ def internal_router(
     async def worker_report() -> Response:
         return JSONResponse(await run_in_threadpool(herder.worker_report))
 
+    @router.put("/connectors/{connector}/fence")
+    async def fence_zombies(name: Name) -> Response:
+        try:
+            await handler.complete(herder.fence_zombies(name))
+        except RequestTimeoutError as error:  # the round continues: a retry will find it done
+            raise RetriableError(str(error)) from error
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    _add_logged(router, logs, changes)
+    return router
+
+
+def _add_logged(router: APIRouter, logs: ConnectorLogs | None, changes: ClusterChanges | None) -> None:
+    """Add the routes to the log lines and changes that this worker keeps."""
+
     @router.post(f"{INTERNAL_LOGS}/{{connector}}")
     async def log_lines(name: Name, request: Request) -> Response:
         if logs is None:
@@ -93,16 +108,6 @@ def internal_router(
             raise NotFoundError("This worker keeps no log lines")
         query = ChangeQuery.of_json(await request.body())
         return JSONResponse(await run_in_threadpool(changes.here, query))
-
-    @router.put("/connectors/{connector}/fence")
-    async def fence_zombies(name: Name) -> Response:
-        try:
-            await handler.complete(herder.fence_zombies(name))
-        except RequestTimeoutError as error:  # the round continues: a retry will find it done
-            raise RetriableError(str(error)) from error
-        return Response(status_code=HTTPStatus.NO_CONTENT)
-
-    return router
 
 
 def _task_configs(body: bytes) -> list[Mapping[str, str | None]]:

@@ -74,7 +74,7 @@ export function useWorkers() {
 export function Name({ member: { id, info, trouble, leader } }) {
   const lag = info?.config_lag ?? 0;
   return html`<td class="mono">${id} ${leader && html`<span class="tag">leader</span>`}
-    ${lag > 0 && html`<div><${Badge} kind="degraded" text="lags" /> <span class="quiet">it has not applied the newest ${countText(lag)} records of the config topic</span></div>`}
+    ${lag > 0 && html`<div><${Badge} kind="degraded" text="lags" /> <span class="quiet">it is ${countText(lag)} offsets behind the end of the config topic</span></div>`}
     ${trouble && html`<div><${Badge} kind="failed" text="no answer" /> <span class="quiet">${trouble}</span></div>`}</td>`;
 }
 
