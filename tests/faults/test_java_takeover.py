@@ -20,7 +20,7 @@ from tests.support.debian import or_skip
 from tests.support.exactly_once import assert_contiguous
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic, wait_for_lines
-from tests.support.topics import committed_offsets, wait_for_values
+from tests.support.topics import committed_offsets, values
 
 SOURCE = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "tasks.max": "1"}
 SINK = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "tasks.max": "1"}
@@ -52,6 +52,8 @@ def engines(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> tuple[Engine
     for engine in (java, own):
         # What a killed worker leaves open keeps the next one from reading offsets for so long.
         engine.more["producer.transaction.timeout.ms"] = "10000"
+        # A worker that was out of its group, as the machine or the broker paused, has its tasks again at once.
+        engine.more["scheduled.rebalance.max.delay.ms"] = "0"
     return java, own
 
 
@@ -68,7 +70,7 @@ def test_topics_are_taken_over_from_java_and_given_back(
         """All lines are there once and in order; offsets, configuration and states are the same to both."""
         running(engine, source)
         running(engine, sink)
-        assert wait_for_values(bootstrap, unique, count) == lines(count)
+        assert arrived(engine, source, bootstrap, unique, count) == lines(count)
         # A sink is at-least-once, but each stop here is orderly, after the offsets' commit.
         assert wait_for_lines(output, count) == [line.decode() for line in lines(count)]
         offset = {"partition": {"filename": str(file)}, "offset": {"position": file.stat().st_size}}
@@ -116,25 +118,49 @@ def test_a_killed_worker_of_either_kind_is_fenced_by_the_other(
             if not sent:
                 engine.rest.create(unique, {**config, "name": unique, "topic": unique, "throughput": "200"})
             running(engine, unique)
-            sent = len(wait_for_values(bootstrap, unique, sent + 300))
+            sent = len(arrived(engine, unique, bootstrap, unique, sent + 300))
             os.kill(engine.pid, signal.SIGKILL)
     with own:
         running(own, unique)
-        seen = wait_for_values(bootstrap, unique, sent + 300)
+        seen = arrived(own, unique, bootstrap, unique, sent + 300)
         assert_contiguous(seen, len(seen))
 
 
 def state(engine: Engine, connector: str) -> str:
-    status: dict[str, Any] = engine.rest.get(f"/connectors/{connector}/status") or {}
-    return str(status.get("connector", {}).get("state"))
+    return str(status(engine, connector).get("connector", {}).get("state"))
 
 
 def running(engine: Engine, connector: str) -> None:
     """Wait until its task is RUNNING on this engine."""
-
-    def tasks() -> list[tuple[str, str]]:
-        status = engine.rest.get(f"/connectors/{connector}/status") or {}
-        return [(task["state"], task["worker_id"]) for task in status.get("tasks", [])]
-
     wanted = [("RUNNING", engine.rest.worker_id)]
-    wait_for(lambda: tasks() == wanted, 90, lambda: f"{connector} on {engine.name}: {tasks()}")
+    wait_for(lambda: tasks(engine, connector) == wanted, 90, lambda: f"{status(engine, connector)}")
+
+
+def arrived(engine: Engine, connector: str, bootstrap: str, topic: str, count: int) -> list[bytes | None]:
+    """Return the values of a topic once there are ``count`` or more."""
+    seen: list[bytes | None] = []
+
+    def enough() -> bool:
+        tasks(engine, connector)
+        seen[:] = values(bootstrap, topic)
+        return len(seen) >= count
+
+    wait_for(enough, what=lambda: f"{count} records: {len(seen)} are there. {status(engine, connector)}")
+    return seen
+
+
+def tasks(engine: Engine, connector: str) -> list[tuple[str, str]]:
+    """Return its tasks' states and workers, after a restart of failed ones.
+
+    Java's task fails for good if the machine or the broker pauses for longer than its transaction may take.
+    """
+    found = status(engine, connector).get("tasks", [])
+    if any(task["state"] == "FAILED" for task in found):
+        restart = f"{engine.rest.url}/connectors/{connector}/restart"
+        httpx2.post(restart, params={"includeTasks": "true", "onlyFailed": "true"})
+    return [(task["state"], task["worker_id"]) for task in found]
+
+
+def status(engine: Engine, connector: str) -> dict[str, Any]:
+    found: dict[str, Any] = engine.rest.get(f"/connectors/{connector}/status") or {}
+    return found
