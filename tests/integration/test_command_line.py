@@ -24,12 +24,14 @@ def test_the_life_of_a_connector(engine: Engine, run: Run, broker: EmbeddedBroke
     assert FILE_SOURCE in run("plugins", "ls", "-o", "name").splitlines()
     assert "batch.size" in run("plugins", "describe", FILE_SOURCE)
     run("config", "validate", "-f", str(config))
+    assert (engine.rest.worker_id in run("cluster")) is (engine.name == "headrace")  # it runs nothing
     run("connectors", "create", "-f", str(config), "--wait")
     assert "already exists" in run("connectors", "create", "-f", str(config), code=1)
     assert run("connectors", "ls", "-o", "name") == f"{unique}\n"
     assert "1/1 running" in run("connectors", "ls")
     assert "RUNNING" in run("tasks", "ls", unique)
-    assert engine.rest.worker_id in run("cluster")
+    cluster = run("cluster")
+    assert engine.rest.worker_id in cluster and ("leader" in cluster) is (engine.name == "headrace")
 
     described = json.loads(run("connectors", "describe", unique, "-o", "json"))
     assert described["config"]["topic"] == unique

@@ -16,6 +16,7 @@ from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import NONE, Json, parts, reason
 
 _PARTS = ("connectors", "tasks", "failed")
+_REPORTED = ("ROLE", "CONFIG LAG", "VERSION", "NO ANSWER")
 tasks = typer.Typer(name="tasks", help="Tasks of a connector: list, show and restart them.", no_args_is_help=True)
 
 Task = Annotated[int, typer.Argument(help="The task's number, from 0 on.", show_default=False, min=0)]
@@ -27,22 +28,38 @@ def add_cluster_command(app: typer.Typer) -> None:
 
 
 def cluster(session: Session) -> None:
-    """Show the workers, and how much each runs. A worker that runs nothing is not in any status, nor here."""
+    """Show the workers, and how much each runs; of headrace's also idle ones and the lag behind the config topic."""
     about = session.api.get("/")
-    found = session.api.get("/connectors", expand="status")
-    workers: dict[str, Counter[str]] = {}
-    for worker, kind in _runs(found):
-        workers.setdefault(worker, Counter())[kind] += 1
-    rows = [(worker, *(str(counts[part]) for part in _PARTS)) for worker, counts in sorted(workers.items())]
-    data: dict[str, Any] = {
-        **about,
-        "workers": {row[0]: {part: workers[row[0]][part] for part in _PARTS} for row in rows},
-    }
+    runs = Counter(_runs(session.api.get("/connectors", expand="status")))
+    found = session.api.find("/workers") or {}  # Java's workers have no such answer
+    reports = {each["worker_id"]: each for each in found.get("workers", ())}
+    missing = found.get("missing", {})
+    names = sorted({worker for worker, _ in runs} | reports.keys() | missing.keys())
+    counts = {worker: {part: runs[worker, part] for part in _PARTS} for worker in names}
+    data: dict[str, Any] = {**about, "workers": counts}
+    if found:
+        data["reports"] = found
     if session.output is Output.TABLE:
         own = f" (headrace {about['headrace_version']})" if "headrace_version" in about else ""
         cluster_id = about.get("kafka_cluster_id") or NONE
         session.say(f"Kafka Connect {about.get('version') or NONE}{own}, Kafka cluster {cluster_id}")
-    session.show(View(data, [row[0] for row in rows], ("WORKER", *map(str.upper, _PARTS)), rows))
+    rows = [
+        (
+            worker,
+            *(str(count) for count in counts[worker].values()),
+            *((*_shown(reports.get(worker)), missing.get(worker, "")) if found else ()),
+        )
+        for worker in names
+    ]
+    headings = ("WORKER", *map(str.upper, _PARTS), *(_REPORTED if found else ()))
+    session.show(View(data, names, headings, rows))
+
+
+def _shown(report: Json | None) -> tuple[str, str, str]:
+    """Return what the table has of a worker's report, which is None if it has not answered."""
+    if report is None:
+        return "", NONE, NONE
+    return "leader" if report["leader"] else "", str(report["config_lag"]), report["version"]
 
 
 def _runs(found: Json) -> Iterator[tuple[str, str]]:

@@ -130,12 +130,19 @@ def test_cluster(commands: Commands, cluster: Cluster) -> None:
     cluster.configs["other"] = {}
     cluster.states.clear()
     cluster.trace = TRACE
-    table = "WORKER  CONNECTORS  TASKS  FAILED\nh:8083  2           2      2\n"
+    table = (
+        "WORKER  CONNECTORS  TASKS  FAILED  ROLE    CONFIG LAG  VERSION  NO ANSWER\n"
+        "g:8083  0           0      0               -           -        has not answered\n"
+        "h:8083  2           2      2       leader  2           0.1.0\n"
+    )
     said = "Kafka Connect 4.3.1 (headrace 0.1.0), Kafka cluster cluster\n"
     assert commands.run("cluster") == (0, table, said)
     code, out, err = commands.run("cluster", "-o", "json")
     assert (code, err) == (0, "")
-    assert json.loads(out)["workers"] == {"h:8083": {"connectors": 2, "tasks": 2, "failed": 2}}
+    shown = json.loads(out)
+    assert shown["workers"]["h:8083"] == {"connectors": 2, "tasks": 2, "failed": 2}
+    assert shown["workers"]["g:8083"] == {"connectors": 0, "tasks": 0, "failed": 0}
+    assert shown["reports"]["missing"] == {"g:8083": "has not answered"}
 
 
 @pytest.mark.parametrize(
