@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import Final
 
 import psutil
 
@@ -16,14 +17,18 @@ from faults.plan import Fault, Kind
 from faults.proxy import Direction, How, Trap
 from faults.wire import Api
 from headrace.api.errors import ConnectError
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.admin.admin_client import AdminClient
-from tests.support.polling import wait_for
+from tests.support.polling import wait_for, within
 from tests.support.worker_process import WorkerProcess
 
 _TRAP_S = 6.0
 _LONGEST_S = 8.0
 _CREATION_S = 60.0
 _GOING_ON_S = 5.0
+_ATTEMPT_S = 90.0
+RESTART_S: Final = 600.0
+"""The time in which a broker has to be there again, however many attempts it takes."""
 _DROPPED = (Api.END_TXN, Api.PRODUCE, Api.END_TXN, Api.ADD_PARTITIONS_TO_TXN, Api.INIT_PRODUCER_ID)
 
 
@@ -198,8 +203,8 @@ class Injector:
         with _free(self._broker_busy, "the broker"):
             end()
             time.sleep(3 * fault.length)
-            self._cluster.broker.start(90)
-            return f"down for {3 * fault.length:.1f} s"
+            failures = start_again(self._cluster.broker)
+            return f"down for {3 * fault.length:.1f} s" + "".join(f", not started: {why}" for why in failures)
 
     def _late_commit(self, fault: Fault) -> str:
         return self._trap(fault, Api.END_TXN, How.DELAY_REQUEST, _LONGEST_S, Api.PRODUCE)
@@ -317,6 +322,26 @@ class Injector:
                     self._busy[number].release()
                 return
         raise MissedError("all workers are in some trouble already")
+
+
+def start_again(broker: EmbeddedBroker, seconds: float = RESTART_S, attempt_s: float = _ATTEMPT_S) -> list[str]:
+    """Start a broker that has run, again and again until it is there; return why it was not, once for each failure.
+
+    Raises:
+        AssertionError: it was not there after so many seconds; with the last reason.
+    """
+    failures: list[str] = []
+
+    def is_there() -> bool:
+        try:
+            broker.start(attempt_s)
+        except ConnectError as error:
+            failures.append(str(error))
+            return False
+        return True
+
+    within(seconds, is_there, lambda: f"the broker again, after {len(failures)} attempts: {failures[-1]}")
+    return failures
 
 
 @contextmanager

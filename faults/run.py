@@ -12,13 +12,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from faults.cluster import Cluster
-from faults.inject import Injector, MissedError
+from faults.inject import RESTART_S, Injector, MissedError
 from faults.judge import Judgement, judge
 from faults.plan import Fault, Kind, Plan
 from tests.support.polling import wait_for
 
 _HANGING_S = 30.0
-_FAULT_S = 120.0
+_FAULT_S = RESTART_S + 120.0
 _QUIET_LOOKS = 5
 
 Say = Callable[[str], None]

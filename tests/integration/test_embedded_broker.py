@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from faults.inject import start_again
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.broker import embedded_broker
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
@@ -75,6 +76,28 @@ def test_transactions_survive_a_crash_and_a_restart_on_the_same_port(broker: Emb
     write_in_transaction(broker, "kept", ["c"])
     assert read(broker, "kept", 3) == ["a", "b", "c"]
     assert broker.bootstrap_servers == address and broker.pid not in (None, first_pid)
+
+
+def test_a_log_that_is_rolled_while_the_broker_is_started_again_does_not_hold_it_up(broker: EmbeddedBroker) -> None:
+    broker.kill()
+    os.truncate(broker.log_path, (20 << 20) - 1000)  # it is rolled at 20 MB
+    broker.start(30)
+    assert broker.log_path.stat().st_size < 10 << 20
+    assert AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10).brokers
+
+
+def test_a_run_of_faults_starts_a_broker_until_it_is_there(
+    broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.kill()
+    reason = "could not end the session of its last life"
+    with pytest.raises(AssertionError, match=rf"not within 0\.1 s: the broker again, after 1 attempts: .* {reason}"):
+        start_again(broker, 0.1, 0.1)
+    too_short, start = iter([0.1, 0.1]), broker.start
+    monkeypatch.setattr(broker, "start", lambda timeout: start(next(too_short, timeout)))
+    failures = start_again(broker)
+    assert len(failures) == 2 and all(reason in failure for failure in failures)
+    assert AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=10).brokers
 
 
 def test_properties_reach_the_broker_and_a_temporary_directory_goes() -> None:

@@ -10,6 +10,7 @@ alone fences that session first, before there is a coordinator. It also takes le
 
 from __future__ import annotations
 
+import subprocess
 import time
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from headrace.broker.broker_files import (
     recovery_properties,
     write_configuration,
 )
+from headrace.broker.broker_log import written_from_now
 from headrace.broker.broker_template import BrokerTemplate
 from headrace.broker.child_process import start_child
 from headrace.broker.free_port import free_port
@@ -41,22 +43,25 @@ def end_former_session(template: BrokerTemplate, data_dir: Path, deadline: float
     properties = write_configuration(data_dir, recovery_properties(free_port(), data_dir), "recovery.properties")
     options = (*template.jvm_options, "-XX:TieredStopAtLevel=1", "-Xmx256m")
     command = broker_command(template.java, template.jars, data_dir, options, ("kafka.Kafka", str(properties)))
-    start = log.stat().st_size if log.exists() else 0
-    controller = start_child(command, log)
-    try:
-        active_since: float | None = None
-        while not (_FENCED in (written := _read_from(log, start)) or _is_over(active_since)):
-            if active_since is None and _ACTIVE in written:
-                active_since = time.monotonic()
-            if controller.poll() is not None or time.monotonic() > deadline:
-                raise ConnectError(f"The embedded broker could not end the session of its last life. Its log: {log}")
-            time.sleep(_PAUSE_S)
-        _await_appends(data_dir, deadline)
-        controller.terminate()
-        controller.wait(max(0.1, deadline - time.monotonic()))
-    finally:
-        controller.kill()
-        controller.wait()
+    failure = ConnectError(f"The embedded broker could not end the session of its last life. Its log: {log}")
+    with written_from_now(log) as written:
+        controller = start_child(command, log)
+        try:
+            active_since: float | None = None
+            while not (_FENCED in (text := written()) or _is_over(active_since)):
+                if active_since is None and _ACTIVE in text:
+                    active_since = time.monotonic()
+                if controller.poll() is not None or time.monotonic() > deadline:
+                    raise failure
+                time.sleep(_PAUSE_S)
+            _await_appends(data_dir, deadline)
+            controller.terminate()
+            controller.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired as error:
+            raise failure from error
+        finally:
+            controller.kill()
+            controller.wait()
 
 
 def _is_over(active_since: float | None) -> bool:
@@ -78,9 +83,3 @@ def _await_appends(data_dir: Path, deadline: float) -> None:
 
 def _metadata_size(data_dir: Path) -> int:
     return sum(log.stat().st_size for log in metadata_directory(data_dir).glob("*.log"))
-
-
-def _read_from(path: Path, start: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read()

@@ -10,8 +10,8 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -28,6 +28,7 @@ from headrace.broker.broker_files import (
     write_configuration,
     write_storage,
 )
+from headrace.broker.broker_log import written_from_now
 from headrace.broker.broker_recovery import end_former_session
 from headrace.broker.broker_template import BrokerTemplate, broker_template
 from headrace.broker.child_process import start_child
@@ -123,22 +124,23 @@ class EmbeddedBroker:
 
     def _start(self, template: BrokerTemplate, deadline: float) -> None:
         check_free(self._port)
-        with self._locked_data_dir() as lock:
-            properties = self._prepare(template.checkpoint)
-            if has_run(self._data_dir):
-                end_former_session(template, self._data_dir, deadline)
-            log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
-            options = (*template.jvm_options, *self._jvm_options)
-            command = broker_command(
-                template.java, template.jars, self._data_dir, options, ("kafka.Kafka", str(properties))
-            )
-            # The broker inherits the lock, and so holds it for as long as it lives.
-            self._process = start_child(command, self.log_path, inherit=[lock.fileno()])
-        try:
-            self._await_ready(self._process, deadline, log_start)
-        except BaseException:
-            self.kill()
-            raise
+        with ExitStack() as until_ready:
+            with self._locked_data_dir() as lock:
+                properties = self._prepare(template.checkpoint)
+                if has_run(self._data_dir):
+                    end_former_session(template, self._data_dir, deadline)
+                written = until_ready.enter_context(written_from_now(self.log_path))
+                options = (*template.jvm_options, *self._jvm_options)
+                command = broker_command(
+                    template.java, template.jars, self._data_dir, options, ("kafka.Kafka", str(properties))
+                )
+                # The broker inherits the lock, and so holds it for as long as it lives.
+                self._process = start_child(command, self.log_path, inherit=[lock.fileno()])
+            try:
+                self._await_ready(self._process, deadline, written)
+            except BaseException:
+                self.kill()
+                raise
 
     def stop(self, timeout: float = 15.0) -> None:
         """Shut it down in order, by force after `timeout` seconds. Its data stays."""
@@ -206,7 +208,7 @@ class EmbeddedBroker:
         settings = server_properties(self._port, free_port(), self._data_dir, self._properties, self._proxies)
         return write_configuration(self._data_dir, settings)
 
-    def _await_ready(self, process: subprocess.Popen[bytes], deadline: float, log_start: int) -> None:
+    def _await_ready(self, process: subprocess.Popen[bytes], deadline: float, written: Callable[[], bytes]) -> None:
         admin = AdminClient(_probe_config(self.bootstrap_servers))
         while process.poll() is None:
             if _answers(admin):
@@ -214,9 +216,7 @@ class EmbeddedBroker:
             if time.monotonic() > deadline:
                 raise ConnectError(f"The embedded broker did not get ready in time. Its log: {self.log_path}")
             time.sleep(0.02)
-        with self.log_path.open("rb") as written:
-            written.seek(log_start)
-            reason = reason_of_death(written.read().decode(errors="replace"))
+        reason = reason_of_death(written().decode(errors="replace"))
         self._process = None
         message = f"The embedded broker ended with code {process.returncode}: {reason}. Its log: {self.log_path}"
         raise PortTakenError(message) if "Address already in use" in reason else ConnectError(message)
