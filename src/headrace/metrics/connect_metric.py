@@ -71,11 +71,16 @@ def tagged(group: str, name: str, **tags: str) -> str:
     return f"{group}/{name}?{urlencode({tag.replace('_', '-'): text for tag, text in tags.items()})}"
 
 
-@lru_cache(maxsize=65_536)
 def untagged(name: str) -> tuple[str, str, Mapping[str, str]] | None:
     """Return group, name and tags of a ``tagged`` name; None of any other."""
     group, slash, rest = name.partition("/")
     if not slash:
         return None
     own_name, _, tags = rest.partition("?")
-    return group, own_name, dict(parse_qsl(tags, keep_blank_values=True))
+    return group, own_name, _tags(tags)
+
+
+# By tags, which all figures of a client share, and not by whole names: those of former connectors stay for a while.
+@lru_cache(maxsize=8192)
+def _tags(text: str) -> Mapping[str, str]:
+    return dict(parse_qsl(text, keep_blank_values=True))
