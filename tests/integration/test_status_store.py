@@ -108,6 +108,27 @@ def test_deletion_and_destroyed_remove(store: Callable[[], KafkaStatusBackingSto
         assert [status.topic for status in each.topics("d")] == ["t"]
 
 
+def test_nothing_is_kept_of_what_is_removed(store: Callable[[], KafkaStatusBackingStore]) -> None:
+    """By the worker that has written it, or by another one."""
+    one, two = store(), store()
+    unwritten = kept(one)
+    for name in ("mine", "anothers"):
+        one.put(ConnectorStatus(name, State.RUNNING, "w", 1))
+        one.put(ConnectorStatus(name, State.UNASSIGNED, "w", 1))
+    _seen(one, two)
+    assert kept(one) != unwritten
+    one.delete("mine")
+    two.delete("anothers")
+    _seen(two, one)
+    _seen(one, two)
+    assert kept(one) == kept(two) == unwritten
+
+
+def kept(store: KafkaStatusBackingStore) -> dict[str, int]:
+    """Return the sizes of all that the store keeps by key."""
+    return {name: len(value) for name, value in vars(store).items() if isinstance(value, (dict, set))}
+
+
 @pytest.mark.parametrize("lost", [TASK, "c"])
 @pytest.mark.parametrize("expected", [True, False])
 @pytest.mark.parametrize("ran", [True, False])

@@ -174,8 +174,10 @@ class ConfigLog:
                 connector = record.connector
         if value is not None:
             self._live_keys.setdefault(connector, set()).add(key)
-        elif connector in self._live_keys:
-            self._live_keys[connector].discard(key)
+        elif keys := self._live_keys.get(connector):
+            keys.discard(key)
+            if not keys:
+                del self._live_keys[connector]
 
     @singledispatchmethod
     def _fold(self, record: records.ConfigRecord) -> _Updates:

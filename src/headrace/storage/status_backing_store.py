@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -46,9 +47,12 @@ class KafkaStatusBackingStore:
         self._revision = 0
         self._lock = threading.Lock()
         self._newest: dict[bytes, int] = {}
-        """Key to the number of the last write under it: an older write is not repeated."""
+        """Key to the number of the last write under it, until that has ended: an older write is not repeated."""
+        self._numbers = itertools.count()
         self._last: dict[bytes, bytes] = {}
         """Key to the value last written under it here, unless it was removed."""
+        self._read_back: set[bytes] = set()
+        """The keys whose last value has been read: a removal that is read after it is of that value."""
         self._on_update = on_update
         self._clock = clock
         self._refused: dict[bytes, tuple[float, str]] = {}
@@ -155,7 +159,8 @@ class KafkaStatusBackingStore:
 
     def _send(self, key: bytes, value: bytes | None, *, safely: ConnectorStatus | TaskStatus | None) -> None:
         with self._lock:
-            number = self._newest[key] = self._newest.get(key, 0) + 1
+            number = self._newest[key] = next(self._numbers)
+            self._read_back.discard(key)
             if value is None:
                 self._last.pop(key, None)
             else:
@@ -166,7 +171,7 @@ class KafkaStatusBackingStore:
 
         def ended(done: Future[None]) -> None:
             error = done.exception()
-            if self._stopped.is_set() or (error is not None and self._newest[key] != number):
+            if self._stopped.is_set() or (error is not None and self._newest.get(key) != number):
                 return
             again = isinstance(error, RetriableError) and (safely is None or self._may_write(safely))
             self._note(key, str(error) if again else None)
@@ -176,8 +181,15 @@ class KafkaStatusBackingStore:
                 timer = threading.Timer(1.0, attempt)
                 timer.daemon = True
                 timer.start()
+            else:
+                self._end(key, number)
 
         attempt()
+
+    def _end(self, key: bytes, number: int) -> None:
+        with self._lock:
+            if self._newest.get(key) == number:
+                del self._newest[key]
 
     def _note(self, key: bytes, refusal: str | None) -> None:
         with self._lock:
@@ -201,9 +213,21 @@ class KafkaStatusBackingStore:
         now = int(time.time() * 1000)
         with self._lock:
             keys = [self._statuses.apply(each.key, each.value, self._written_ms(each, now)) for each in batch]
+            for each in batch:
+                self._compare(each.key, each.value)
             self._revision += len(batch)
         if self._started:
             self._on_update(tuple(key for key in keys if key is not None))
+
+    def _compare(self, key: bytes | None, value: bytes | None) -> None:
+        """Keep no value that another worker, as the leader, has removed."""
+        if key is None or key not in self._last:
+            return
+        if value == self._last[key]:
+            self._read_back.add(key)
+        elif value is None and key in self._read_back:
+            self._read_back.remove(key)
+            del self._last[key]
 
     def _written_ms(self, record: LogRecord, now_ms: int) -> int | None:
         """Return the time of a record by this worker's clock; that of the worker that has written it may differ."""

@@ -124,3 +124,16 @@ def test_a_count_that_makes_no_sense_is_an_operators_restart(more: bytes) -> Non
     log = with_counts()
     assert log.apply(b"restart-task-a-b-0", b'{"restart":true,%b}' % more, 9) == (TaskRestartRequested(TASK),)
     assert TASK not in log.state.restart_counts
+
+
+def test_no_key_of_a_removed_connector_is_kept() -> None:
+    log = ConfigLog()
+    unused = {name: len(value) for name, value in vars(log).items() if isinstance(value, dict)}
+    apply(
+        log,
+        *records.encode(records.ConnectorRecord("a", CONFIG)),
+        *records.encode(records.TargetStateRecord("a", TargetState.STOPPED)),
+    )
+    assert log.live_keys("a")
+    apply(log, *(records.tombstone(key.decode()) for key in log.live_keys("a")))
+    assert {name: len(value) for name, value in vars(log).items() if isinstance(value, dict)} == unused
