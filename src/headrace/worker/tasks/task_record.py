@@ -32,6 +32,7 @@ _ERRORS: Final = {
     "retries": "total-retries",
     "dead_letters": "deadletterqueue-produce-requests",
 }
+_KEPT: Final = (_RECORD_SIZE, *_ERRORS.values())
 
 
 class TaskRecord:
@@ -62,6 +63,8 @@ class TaskRecord:
         self._restarted: deque[float] = deque(maxlen=_MOST_RESTARTS)
         """The times of the newest restarts."""
         self._values: Mapping[str, float] = {}
+        """The figures that the facts have: records outlast their tasks, and most figures are of the task's clients."""
+        self._lags: dict[str, int] | None = None
         self._steps: Sequence[StepCounts] = ()
         self._records = _Rate()
 
@@ -98,8 +101,9 @@ class TaskRecord:
 
     def reported(self, values: Mapping[str, float], steps: Sequence[StepCounts] = ()) -> None:
         """Accept the figures of the running attempt and of its steps, which count from its start."""
-        now, self._values, self._steps = self._clock(), values, steps
-        self._records.add(now, sum(values.get(name, 0.0) for name in _RECORDS), self._attempt)
+        self._values = {name: values[name] for name in _KEPT if name in values}
+        self._lags, self._steps = _lags(values), steps
+        self._records.add(self._clock(), sum(values.get(name, 0.0) for name in _RECORDS), self._attempt)
 
     def met(self, error: TaskError) -> None:
         """Note an error; one that was noted already, as the end of its attempt shows it too, counts once."""
@@ -114,7 +118,7 @@ class TaskRecord:
     def launched(self) -> None:
         """Note that the task, which had ended, is started again. Counts begin anew."""
         self._begin(has_process=False)
-        self._restart, self._values, self._steps = (0, None, None), {}, ()
+        self._restart, self._values, self._lags, self._steps = (0, None, None), {}, None, ()
 
     def attempt_started(self, number: int) -> None:
         """Note a new process. Every attempt but the first of a launch replaces one that ended without failing."""
@@ -184,7 +188,7 @@ class TaskRecord:
             restarts_lately=sum(at > now - _WINDOW for at in tuple(self._restarted)),
             restart_reason=reason,
             restart_age=age(restarted),
-            lag=_lags(self._values),
+            lag=self._lags,
             steps=self._steps,
         )
 

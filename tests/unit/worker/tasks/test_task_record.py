@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from headrace.api.lag import Lag, LagUnit
@@ -133,3 +135,17 @@ def test_one_question_at_a_time(record: TaskRecord, clock: Clock) -> None:
     assert record.await_answer(0) and record.facts().silent is None and record.ask()
     record.gone()
     assert record.await_answer(0)
+
+
+def test_little_is_kept_of_a_tasks_figures(clock: Clock) -> None:
+    """A worker keeps a thousand records of tasks that have ended."""
+    tracemalloc.start()
+    try:
+        records = [TaskRecord(clock) for _ in range(100)]
+        empty, _ = tracemalloc.get_traced_memory()
+        for number, record in enumerate(records):
+            record.reported({tagged("g", f"figure-{each}", client_id=f"client-{number}"): 1.0 for each in range(60)})
+        filled, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (filled - empty) / len(records) < 3000
