@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -199,8 +201,12 @@ def test_a_worker_that_does_not_answer_is_named(
     create_sink(group[0], unique, unique, tmp_path / unique, **LOGS_BAD_RECORDS)
     group[0].wait_for_tasks(unique, tasks=2)
     wait_for(lambda: len({task["worker_id"] for task in group[0].status(unique)["tasks"]}) > 0, 60)
-    group[1].kill()
     lost = worker_id(group[1])
+    os.kill(group[1].pid, signal.SIGSTOP)
+    stopped = workers(group[0])
+    assert [each["worker_id"] for each in stopped["workers"]] == [worker_id(group[0])]
+    assert "has not answered within" in stopped["missing"][lost]
+    group[1].kill()
     gone = workers(group[0])
     assert gone["missing"].keys() == {lost} and "refused" in gone["missing"][lost]
     found = logs(group[0], unique)
