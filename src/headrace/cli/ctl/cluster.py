@@ -32,9 +32,8 @@ def cluster(session: Session) -> None:
     about = session.api.get("/")
     runs = Counter(_runs(session.api.get("/connectors", expand="status")))
     found = session.api.find("/workers") or {}  # Java's workers have no such answer
-    reports = {each["worker_id"]: each for each in found.get("workers", ())}
-    missing = found.get("missing", {})
-    names = sorted({worker for worker, _ in runs} | reports.keys() | missing.keys())
+    reported = _reported(found)
+    names = sorted({worker for worker, _ in runs} | reported.keys())
     counts = {worker: {part: runs[worker, part] for part in _PARTS} for worker in names}
     data: dict[str, Any] = {**about, "workers": counts}
     if found:
@@ -43,23 +42,19 @@ def cluster(session: Session) -> None:
         own = f" (headrace {about['headrace_version']})" if "headrace_version" in about else ""
         cluster_id = about.get("kafka_cluster_id") or NONE
         session.say(f"Kafka Connect {about.get('version') or NONE}{own}, Kafka cluster {cluster_id}")
-    rows = [
-        (
-            worker,
-            *(str(count) for count in counts[worker].values()),
-            *((*_shown(reports.get(worker)), missing.get(worker, "")) if found else ()),
-        )
-        for worker in names
-    ]
+    unknown = ("", NONE, NONE, "") if found else ()
+    rows = [(worker, *map(str, counts[worker].values()), *reported.get(worker, unknown)) for worker in names]
     headings = ("WORKER", *map(str.upper, _PARTS), *(_REPORTED if found else ()))
     session.show(View(data, names, headings, rows))
 
 
-def _shown(report: Json | None) -> tuple[str, str, str]:
-    """Return what the table has of a worker's report, which is None if it has not answered."""
-    if report is None:
-        return "", NONE, NONE
-    return "leader" if report["leader"] else "", str(report["config_lag"]), report["version"]
+def _reported(found: Json) -> dict[str, tuple[str, ...]]:
+    """Return what the table has of each worker's report, or of why there is none."""
+    silent = {worker: ("", NONE, NONE, why) for worker, why in found.get("missing", {}).items()}
+    return silent | {
+        each["worker_id"]: ("leader" if each["leader"] else "", str(each["config_lag"]), each["version"], "")
+        for each in found.get("workers", ())
+    }
 
 
 def _runs(found: Json) -> Iterator[tuple[str, str]]:
