@@ -9,6 +9,7 @@ from headrace.api.sink import TopicPartition
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.data.client_statistics import ClientStatistics
 from headrace.kafka.data.record_producer import RecordProducer
+from headrace.task.topic_batch import TopicBatch
 from headrace.kafka.data.sink_consumer import SinkConsumer
 from headrace.metrics.client_metrics import METRICS
 from headrace.metrics.connect_metric import untagged
@@ -50,7 +51,7 @@ def test_a_producer_and_a_consumer(broker: EmbeddedBroker, unique: str) -> None:
     base = {"bootstrap.servers": broker.bootstrap_servers, "client.id": "me"}
     of_producer, of_consumer = Reported(), Reported()
     producer = RecordProducer(base, every_delivery=True, statistics=ClientStatistics(0.2, of_producer.report))
-    producer.send_all(unique, None, [b"12345"] * 100)
+    producer.send_all(TopicBatch(unique, [b"12345"] * 100))
     assert producer.in_flight == 100
     assert producer.flush(20)
     assert producer.in_flight == 0

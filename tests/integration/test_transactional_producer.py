@@ -84,7 +84,7 @@ def test_committed_is_visible_and_aborted_is_not(make: MakeProducer, broker: Emb
     producer.records.send(topic, None, b"1")
     producer.commit(30)
     producer.begin()
-    producer.records.send_all(topic, None, [b"aborted"] * 3)
+    producer.records.send_all(TopicBatch(topic, [b"aborted"] * 3))
     producer.abort(30)
     # What the abort purged must not taint the next transaction.
     producer.begin()
@@ -162,7 +162,7 @@ def test_a_record_that_the_client_refuses_names_its_topic(make: MakeProducer, to
     with pytest.raises(KafkaClientError, match=f"writing to topic {topic} failed.*size"):
         producer.records.send(topic, None, b"x" * 2_000_000)
     with pytest.raises(KafkaClientError, match=f"writing to topic {topic} failed.*size"):
-        producer.records.send_all(topic, None, [b"small", b"x" * 2_000_000])
+        producer.records.send_all(TopicBatch(topic, [b"small", b"x" * 2_000_000]))
 
 
 @pytest.mark.parametrize("later", [False, True])
@@ -264,10 +264,40 @@ def test_everything_arrives_once_and_in_order(make: MakeProducer, broker: Embedd
     producer.init_transactions(30)
     producer.begin()
     sent = [b"%d" % n for n in range(25_000)]
-    producer.records.send_all(topic, None, sent, lambda topic, partition, offset, timestamp: reported.append(offset))
+    batch = TopicBatch(topic, sent)
+    producer.records.send_all(batch, lambda topic, partition, offset, timestamp: reported.append(offset))
     producer.commit(60)
     assert values(broker.bootstrap_servers, topic) == sent
     assert reported == list(range(25_000))
+
+
+def test_columns_of_several_chunks_arrive_row_by_row(make: MakeProducer, broker: EmbeddedBroker, unique: str) -> None:
+    """Each record has its own row's key, partition, timestamp and headers, and is reported with its row and place."""
+    make_topic(broker.bootstrap_servers, unique, 3)
+    producer = make(every_delivery=True)
+    places: dict[int, tuple[int, int, int | None]] = {}
+    count = 25_000
+    batch = TopicBatch(
+        unique,
+        [b"%d" % row for row in range(count)],
+        keys=[None if row % 2 else b"k%d" % row for row in range(count)],
+        partitions=[None if row % 5 == 4 else row % 3 for row in range(count)],
+        timestamps=[None if row % 7 == 0 else row for row in range(count)],
+        headers=[None if row % 3 else [("row", b"%d" % row)] for row in range(count)],
+    )
+    producer.init_transactions(30)
+    producer.begin()
+    producer.records.send_all(batch, None, None, lambda row, *place: places.__setitem__(row, place))
+    producer.commit(60)
+    found = read_committed(broker.bootstrap_servers, unique)
+    assert len(found) == len(places) == count
+    for read in found:
+        row = int(read.value or b"")
+        assert (read.partition, read.offset, read.timestamp) == places[row]
+        assert read.key == (None if row % 2 else b"k%d" % row)
+        assert row % 5 == 4 or read.partition == row % 3
+        assert read.timestamp == row if row % 7 else read.timestamp > count
+        assert read.headers == ([] if row % 3 else [("row", b"%d" % row)])
 
 
 def test_one_by_one_keeps_what_batches_cannot(make: MakeProducer, broker: EmbeddedBroker, unique: str) -> None:
@@ -290,7 +320,7 @@ def test_offsets_go_last_and_survive_an_abort(
     sent: list[str] = []
     send, send_all = producer.records.send, producer.records.send_all
     monkeypatch.setattr(producer.records, "send", lambda to, *rest: (sent.append(to), send(to, *rest)))
-    monkeypatch.setattr(producer.records, "send_all", lambda to, *rest: (sent.append(to), send_all(to, *rest)))
+    monkeypatch.setattr(producer.records, "send_all", lambda batch, *rest: (sent.append(batch.topic), send_all(batch, *rest)))
     offsets_topic = f"{topic}-offsets"
     writer = TransactionalWriter(producer, offsets_topic, 30, remember=False)
     writer.init()
@@ -359,7 +389,7 @@ def test_records_of_aborted_transactions_do_not_count(make: MakeProducer, topic:
     producer.init_transactions(30)
     for flushed in (True, False):
         producer.begin()
-        producer.records.send_all(topic, None, [b"x"] * 500)
+        producer.records.send_all(TopicBatch(topic, [b"x"] * 500))
         if flushed:
             assert producer.records.flush(30)
         producer.abort(30)
@@ -398,7 +428,7 @@ def test_keys_go_where_java_sends_them(broker: EmbeddedBroker, unique: str) -> N
     make_topic(broker.bootstrap_servers, unique, 7)
     producer = RecordProducer({"bootstrap.servers": broker.bootstrap_servers})
     keys = [b"%d" % n for n in range(40)] + [b"foobar", "grüße".encode()]
-    producer.send_all(unique, keys, keys)
+    producer.send_all(TopicBatch(unique, keys, keys))
     assert producer.flush(30)
     placed = {read.key: read.partition for read in read_committed(broker.bootstrap_servers, unique)}
     assert placed == {key: (murmur2(key) & 0x7FFFFFFF) % 7 for key in keys}
@@ -427,7 +457,7 @@ def test_a_wrong_clock_is_not_the_records_fault(make: MakeProducer, broker: Embe
 
     for send in (
         lambda records: records.send(unique, None, b"now", on_refused=on_refused),
-        lambda records: records.send_all(unique, None, [b"now"], on_refused=on_refused),
+        lambda records: records.send_all(TopicBatch(unique, [b"now"]), on_refused=on_refused),
     ):
         producer = begun()
         send(producer.records)

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any
 
 from headrace.api.record import SourceRecord
@@ -34,20 +33,9 @@ class TopicBatch:
     origins: Sequence[SourceRecord] | None = None
 
     @property
-    def plain(self) -> bool:
-        """True if there are only keys and values, so that the whole batch can be sent with one call."""
-        return self.partitions is None and self.timestamps is None and self.headers is None
-
-    @property
     def byte_size(self) -> int:
         """The bytes of all keys and values."""
         return sum(map(len, filter(None, self.values))) + sum(map(len, filter(None, self.keys or ())))
-
-    def rows(self) -> list[tuple[bytes | None, bytes | None, int | None, int | None, RawHeaders | None]]:
-        """Return of each record value, key, partition, timestamp and headers."""
-        others = (self.keys, self.partitions, self.timestamps, self.headers)
-        columns: list[Iterable[Any]] = [repeat(None) if column is None else column for column in others]
-        return list(zip(self.values, *columns, strict=False))
 
     def only(self, row: int) -> TopicBatch:
         """Return a batch of that row alone."""
@@ -94,7 +82,7 @@ class DeliveredRecords:
         """Return the callback for the rows of a batch, whose ``sources`` are known."""
         places: list[tuple[int, int, int, int | None]] = []
 
-        def on_delivered(row: int, topic: str, partition: int, offset: int, timestamp: int | None) -> None:
+        def on_delivered(row: int, partition: int, offset: int, timestamp: int | None) -> None:
             if not places:
                 self._delivered.append((batch, places))
             places.append((row, partition, offset, timestamp))
@@ -122,9 +110,5 @@ def send_batch(
     ``on_delivered`` is called for each row, which ``delivered`` collects if its polled record is known. ``on_refused``
     is called for each record that brokers refuse for good; without it that is a failed delivery.
     """
-    if delivered is not None and batch.sources is not None:
-        producer.send_rows(batch.topic, batch.rows(), on_delivered, on_refused, delivered.callback(batch))
-    elif batch.plain:
-        producer.send_all(batch.topic, batch.keys, batch.values, on_delivered, on_refused)
-    else:
-        producer.send_rows(batch.topic, batch.rows(), on_delivered, on_refused)
+    remembered = delivered.callback(batch) if delivered is not None and batch.sources is not None else None
+    producer.send_all(batch, on_delivered, on_refused, remembered)

@@ -71,7 +71,9 @@ class Batches:
 
     def _columns(self, batch: TopicBatch) -> tuple[Any, ...]:
         origins = [] if batch.origins is None else [each.source_offset for each in batch.origins]
-        return batch.topic, batch.values, batch.rows(), batch.sources, origins
+        optional = batch.keys, batch.partitions, batch.timestamps, batch.headers
+        columns = [column or [None] * len(batch.values) for column in optional]
+        return batch.topic, batch.values, columns, batch.sources, origins
 
 
 def _offsets(batch: SourceBatch) -> list[tuple[bytes, bytes | None]]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from headrace.api.errors import RetriableError
-from headrace.kafka.data.record_producer import RecordProducer
+from headrace.kafka.data.record_producer import RecordColumns, RecordProducer
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.source.offset_committer import LinkOffsetWriter, OffsetCommitter, TopicOffsetWriter
 from headrace.task.source.source_batch import SourceBatch, offsets_of_records
@@ -68,9 +68,9 @@ class Noting(RecordProducer):
 
     sent: ClassVar[list[str]] = []
 
-    def send_rows(self, topic: str, *rows: Any) -> None:
-        self.sent.append(topic)
-        super().send_rows(topic, *rows)
+    def send_all(self, records: RecordColumns, *callbacks: Any) -> None:
+        self.sent.append(records.topic)
+        super().send_all(records, *callbacks)
 
 
 def test_dead_letters_are_sent_and_waited_for_too(record: Any) -> None:
@@ -81,7 +81,7 @@ def test_dead_letters_are_sent_and_waited_for_too(record: Any) -> None:
     letters = TopicBatch("dead", [b"b"], [None], headers=[[("h", b"1")]])
     offsets = offsets_of_records("c", polled)
     committer.send(SourceBatch([TopicBatch("t", [b"a"])], offsets, 2, polled[1:], letters))
-    assert Noting.sent == ["dead"]
+    assert Noting.sent == ["t", "dead"]
     assert not committer.commit()
     committer.close()
 

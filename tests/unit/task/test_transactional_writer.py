@@ -32,8 +32,8 @@ class Producer:
     def send(self, topic: str, *_: Any) -> None:
         self._arrived += topic != self.lost
 
-    def send_all(self, topic: str, keys: Any, values: Any, *_: Any) -> None:
-        self._arrived += len(values) * (topic != self.lost)
+    def send_all(self, batch: TopicBatch, *_: Any) -> None:
+        self._arrived += len(batch.values) * (batch.topic != self.lost)
 
     def commit(self, timeout: float, records: int) -> None:
         if records != self._arrived:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -33,19 +33,18 @@ from headrace.kafka.errors import (
     unauthorized_transaction,
 )
 
+T = TypeVar("T")
+
 UNKNOWN_OFFSET: Final = -1
 """As Java's ``RecordMetadata``: a broker may confirm a repeated request without the offsets of its records."""
 DeliveryCallback = Callable[[str, int, int, int | None], None]
 """Called for a delivered record with topic, partition, offset or UNKNOWN_OFFSET, and timestamp (epoch ms)."""
 RefusalCallback = Callable[[ConnectError, bytes | None, bytes | None], None]
 """Called for a record that the brokers refuse for good, with the reason, its key and its value."""
-RowCallback = Callable[[int, str, int, int, int | None], None]
-"""A ``DeliveryCallback`` whose first argument is the place of the record among those that were sent together."""
+RowCallback = Callable[[int, int, int, int | None], None]
+"""Called for a delivered record with its row among those that were sent together, partition, offset and timestamp."""
 RawHeaders = Sequence[tuple[str, bytes | None]]
-Row = tuple[bytes | None, bytes | None, int | None, int | None, RawHeaders | None]
-"""A record: value, key, partition, timestamp, headers."""
 
-_Callback = Callable[[KafkaError | None, Message], None]
 _ANY = -1
 """The partition that leaves the choice to the partitioner."""
 _CHUNK = 10_000
@@ -55,6 +54,28 @@ _LOST_CONNECTION = ("FAIL ", "REQTMOUT ")
 _COORDINATOR = "TxnCoordinator"
 _UNAUTHORIZED = re.compile(r'Failed to add partition "(.+)" \[\d+\] to transaction: .*Topic authorization failed')
 _TRANSPORT_CODES = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
+
+
+class RecordColumns(Protocol):
+    """Records of one topic, in order, as columns. An absent column (None) holds nothing for any record."""
+
+    @property
+    def topic(self) -> str: ...
+
+    @property
+    def values(self) -> Sequence[bytes | None]: ...
+
+    @property
+    def keys(self) -> Sequence[bytes | None] | None: ...
+
+    @property
+    def partitions(self) -> Sequence[int | None] | None: ...
+
+    @property
+    def timestamps(self) -> Sequence[int | None] | None: ...
+
+    @property
+    def headers(self) -> Sequence[RawHeaders | None] | None: ...
 
 
 class RecordProducer:
@@ -115,69 +136,74 @@ class RecordProducer:
 
     def send_all(
         self,
-        topic: str,
-        keys: Sequence[bytes | None] | None,
-        values: Sequence[bytes | None],
-        on_delivered: DeliveryCallback | None = None,
-        on_refused: RefusalCallback | None = None,
-    ) -> None:
-        """Send records as ``send``, without partitions, timestamps and headers, in order and a chunk at a time.
-
-        One ``produce`` for each takes less time than the client's ``produce_batch``, which wants a dictionary for each.
-        """
-        on_delivery = partial(self._on_delivery_of_now, on_delivered, on_refused)
-        for start in range(0, len(values), _CHUNK):
-            chunk = values[start : start + _CHUNK]
-            size = sum(map(len, filter(None, chunk)))
-            chunk_keys: Iterable[bytes | None] = repeat(None)
-            if keys is not None:
-                chunk_keys = keys[start : start + _CHUNK]
-                size += sum(map(len, filter(None, chunk_keys)))
-            self._make_room(size)
-            self._produce(topic, chunk, chunk_keys, repeat(_ANY), repeat(on_delivery))
-
-    def send_rows(
-        self,
-        topic: str,
-        rows: Sequence[Row],
+        records: RecordColumns,
         on_delivered: DeliveryCallback | None = None,
         on_refused: RefusalCallback | None = None,
         on_row_delivered: RowCallback | None = None,
     ) -> None:
-        """Send records as ``send``, in order and a chunk at a time; ``on_row_delivered`` also gets their places."""
-        for start in range(0, len(rows), _CHUNK):
-            chunk = rows[start : start + _CHUNK]
-            self._make_room(sum(len(row[0] or b"") + len(row[1] or b"") for row in chunk))
-            values, keys, partitions, timestamps, headers = zip(*chunk, strict=True)
-            self._produce(
-                topic,
+        """Send records as ``send``, in order and a chunk at a time; ``on_row_delivered`` also gets their rows.
+
+        One ``produce`` for each takes less time than the client's ``produce_batch``, which wants a dictionary for each.
+        """
+        size = len(records.values)
+        for start in range(0, size, _CHUNK):
+            rows = slice(start, min(start + _CHUNK, size))
+            values, keys = records.values[rows], _chunk(records.keys, rows)
+            partitions, timestamps = _chunk(records.partitions, rows), _chunk(records.timestamps, rows)
+            self._make_room(sum(map(len, filter(None, values))) + sum(map(len, filter(None, keys or ()))))
+            columns: list[Iterable[Any]] = [
                 values,
-                keys,
-                [_ANY if partition is None else partition for partition in partitions],
-                self._callbacks(timestamps, on_delivered, on_refused, on_row_delivered, start),
-                repeat(None),
-                [timestamp or 0 for timestamp in timestamps],
-                headers,
-            )
+                keys or repeat(None),
+                repeat(_ANY) if partitions is None else _without_nones(partitions, _ANY),
+                self._callbacks(rows, timestamps, on_delivered, on_refused, on_row_delivered),
+            ]
+            if timestamps is not None or records.headers is not None:
+                times = repeat(0) if timestamps is None else _without_nones(timestamps, 0)
+                columns += [repeat(None), times, _chunk(records.headers, rows) or repeat(None)]
+            self._produce(records.topic, *columns)
 
     def _callbacks(
         self,
-        timestamps: Iterable[int | None],
+        rows: slice,
+        timestamps: Sequence[int | None] | None,
         delivered: DeliveryCallback | None,
         refused: RefusalCallback | None,
         row_delivered: RowCallback | None,
-        first: int,
-    ) -> list[_Callback]:
-        """Return the client's callback for each record, of which the first has the place ``first``."""
+    ) -> Iterable[Callable[..., None]]:
+        """Return the client's callback for each record of some rows."""
+        of_now, of_given = (
+            self._callback(handler, delivered, refused, row_delivered)
+            for handler in (self._on_delivery_of_now, self._on_delivery)
+        )
+        callbacks: Iterable[Callable[..., None]] = repeat(of_now if timestamps is None else of_given)
+        if timestamps is not None and None in timestamps:
+            callbacks = [of_now if timestamp is None else of_given for timestamp in timestamps]
+        return callbacks if row_delivered is None else map(partial, callbacks, range(rows.start, rows.stop))
+
+    def _callback(
+        self,
+        handler: Callable[..., None],
+        delivered: DeliveryCallback | None,
+        refused: RefusalCallback | None,
+        row_delivered: RowCallback | None,
+    ) -> Callable[..., None]:
+        """Return the client's callback; with ``row_delivered`` its first argument is the record's row."""
         if row_delivered is None:
-            of_now = partial(self._on_delivery_of_now, delivered, refused)
-            of_given = partial(self._on_delivery, delivered, refused)
-            return [of_now if timestamp is None else of_given for timestamp in timestamps]
-        handlers = (self._on_delivery_of_now if timestamp is None else self._on_delivery for timestamp in timestamps)
-        return [
-            partial(handler, _both(partial(row_delivered, row), delivered), refused)
-            for row, handler in enumerate(handlers, first)
-        ]
+            return partial(handler, delivered, refused)
+
+        def callback(row: int, error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                handler(delivered, refused, error, message)
+                return
+            self._delivered += 1
+            kind, timestamp = message.timestamp()
+            partition, offset = message.partition() or 0, message.offset()
+            place = UNKNOWN_OFFSET if offset is None else offset
+            row_delivered(row, partition, place, timestamp if kind else None)
+            if delivered is not None:
+                delivered(message.topic() or "", partition, place, timestamp if kind else None)
+
+        return callback
 
     def _produce(self, topic: str, *arguments: Iterable[Any]) -> None:
         """Call the client's ``produce`` for each record; ``arguments`` are those behind the topic, as columns."""
@@ -356,15 +382,12 @@ class _Log:
         LIBRDKAFKA_LOG.log(level, line)
 
 
-def _both(first: DeliveryCallback, second: DeliveryCallback | None) -> DeliveryCallback:
-    if second is None:
-        return first
+def _chunk(column: Sequence[T] | None, rows: slice) -> Sequence[T] | None:
+    return None if column is None else column[rows]
 
-    def callback(topic: str, partition: int, offset: int, timestamp: int | None) -> None:
-        first(topic, partition, offset, timestamp)
-        second(topic, partition, offset, timestamp)
 
-    return callback
+def _without_nones(column: Sequence[int | None], default: int) -> Sequence[int | None]:
+    return [default if each is None else each for each in column] if None in column else column
 
 
 def _fatal(error: BaseException) -> KafkaError | None:
