@@ -9,10 +9,10 @@ from headrace.api.sink import TopicPartition
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.data.client_statistics import ClientStatistics
 from headrace.kafka.data.record_producer import RecordProducer
-from headrace.task.topic_batch import TopicBatch
 from headrace.kafka.data.sink_consumer import SinkConsumer
 from headrace.metrics.client_metrics import METRICS
 from headrace.metrics.connect_metric import untagged
+from headrace.task.topic_batch import TopicBatch
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic
 

@@ -320,7 +320,9 @@ def test_offsets_go_last_and_survive_an_abort(
     sent: list[str] = []
     send, send_all = producer.records.send, producer.records.send_all
     monkeypatch.setattr(producer.records, "send", lambda to, *rest: (sent.append(to), send(to, *rest)))
-    monkeypatch.setattr(producer.records, "send_all", lambda batch, *rest: (sent.append(batch.topic), send_all(batch, *rest)))
+    monkeypatch.setattr(
+        producer.records, "send_all", lambda batch, *rest: (sent.append(batch.topic), send_all(batch, *rest))
+    )
     offsets_topic = f"{topic}-offsets"
     writer = TransactionalWriter(producer, offsets_topic, 30, remember=False)
     writer.init()

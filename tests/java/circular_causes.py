@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
-from headrace.java.committed_records import commit_in_java
+from headrace.java.committed_records import CommittedRecords
 from headrace.java.converters import converter_class, header_converter_class
 from headrace.java.data import java_map
 from headrace.java.errors import java_errors
@@ -66,7 +66,7 @@ def _polled(count: int) -> Any:
 
 def _commit(jars: Jars) -> None:
     task = _started(jars, "commitRecord")
-    commit_in_java(task, "t", _polled(2), [(0, 0, 0, None), (1, 0, 1, None)])
+    CommittedRecords(task).commit("t", _polled(2), [(0, 0, 0, None), (1, 0, 1, None)])
 
 
 CALLS: Final[Mapping[str, Call]] = {

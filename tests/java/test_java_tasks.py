@@ -26,8 +26,9 @@ from headrace.connectors.testing.schema_source import SchemaSourceTask
 from headrace.connectors.testing.verifiable_source import VerifiableSourceTask
 from headrace.converters.json_converter import JsonConverter
 from headrace.java.committed_records import record_metadata
-from headrace.java.functions import array_element, as_interface, of_same
+from headrace.java.functions import array_element, as_interface, of_same, with_values
 from headrace.java.jvm import java_class
+from headrace.java.partitions import java_partition
 from headrace.java.polled_records import PolledRecords
 from headrace.java.sink_task import sink_task_class
 from headrace.java.source_task import source_task_class
@@ -161,7 +162,8 @@ def test_commit_record_for_many_records_at_once(capfd: pytest.CaptureFixture[str
 
 
 def test_a_records_place_as_java_has_it() -> None:
-    made = of_same(record_metadata("t", 3), array_element("long", (5, 6)), array_element("long", (-1, 1_700)))
+    made = with_values(record_metadata(), {0: java_partition("t", 3)})
+    made = of_same(made, array_element("long", (5, 6)), array_element("long", (-1, 1_700)))
     metadata = as_interface("IntFunction", made).apply(1)
     assert (str(metadata.topic()), metadata.partition(), metadata.offset()) == ("t", 3, 6)
     assert (metadata.timestamp(), metadata.serializedKeySize(), metadata.hasOffset()) == (1_700, -1, True)

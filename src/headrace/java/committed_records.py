@@ -3,49 +3,61 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any, Final
 
 from headrace.api.source import RecordMetadata
 from headrace.java.functions import (
+    Cell,
     after,
-    array_element,
-    as_interface,
     call,
+    caught,
     constructor,
-    for_each,
+    for_each_number,
     method,
     of_same,
     with_values,
 )
 from headrace.java.instances import HeldInstance
-from headrace.java.jvm import java_class
+from headrace.java.jvm import java_class, jpype
 from headrace.java.partitions import java_partition
 
 Place = tuple[int, int, int, int | None]
 """Of a record that is in Kafka: its index in its batch, its partition, offset and timestamp."""
-_INTEGERS: Final = "java.util.stream.IntStream"
+_LIST: Final = "java.util.List"
 _METADATA: Final = "org.apache.kafka.clients.producer.RecordMetadata"
 _PARTITION: Final = "org.apache.kafka.common.TopicPartition"
 _UNKNOWN: Final = -1
 """Java's number for a timestamp or a size that is not known."""
 
 
-def commit_in_java(task: HeldInstance, topic: str, records: Any, places: Sequence[Place]) -> None:
-    """Call a Java task's `commitRecord` for records of a Java list, in their order within each partition."""
-    by_partition: dict[int, list[Place]] = {}
-    for place in places:
-        by_partition.setdefault(place[1], []).append(place)
-    for partition, found in by_partition.items():
-        rows, _, offsets, timestamps = zip(*found, strict=True)
-        times = [_UNKNOWN if timestamp is None else timestamp for timestamp in timestamps]
-        metadata = of_same(
-            record_metadata(topic, partition), array_element("long", offsets), array_element("long", times)
-        )
-        record = after(array_element("int", rows), method("java.util.List", "get", "int").bindTo(records))
-        commit = of_same(task.handle("commitRecord", 2), record, metadata)
-        numbers = java_class(_INTEGERS).range(0, len(found))
-        call(for_each(_INTEGERS, "IntConsumer"), numbers, as_interface("IntConsumer", commit))
+class CommittedRecords:
+    """Calls a Java task's `commitRecord` for many records with one call of Java. One thread at a time."""
+
+    def __init__(self, task: HeldInstance) -> None:
+        self._records, self._partitions = Cell(_LIST), Cell(_LIST)
+        self._rows, self._numbers, self._offsets, self._timestamps = map(Cell, ("int[]", "int[]", "long[]", "long[]"))
+        get = method(_LIST, "get", "int")
+        record = after(self._rows.element(), self._records.bound_to(get))
+        partition = after(self._numbers.element(), self._partitions.bound_to(get))
+        metadata = of_same(record_metadata(), partition, self._offsets.element(), self._timestamps.element())
+        self._commit = caught(for_each_number(of_same(task.handle("commitRecord", 2), record, metadata)))
+
+    def commit(self, topic: str, records: Any, places: Sequence[Place]) -> None:
+        """Call it for records of a Java list, in the order of their places. Raise what it throws."""
+        rows, partitions, offsets, timestamps = zip(*places, strict=True)
+        numbers = {partition: number for number, partition in enumerate(dict.fromkeys(partitions))}
+        self._records.put(records)
+        self._partitions.put(java_class("java.util.ArrayList")([java_partition(topic, each) for each in numbers]))
+        self._rows.put(_array("int", "i", rows))
+        self._numbers.put(_array("int", "i", [numbers[each] for each in partitions]))
+        self._offsets.put(_array("long", "q", offsets))
+        self._timestamps.put(_array("long", "q", [_UNKNOWN if each is None else each for each in timestamps]))
+        try:
+            call(self._commit, java_class("java.lang.Integer")(len(rows)))
+        finally:
+            self._records.put(None)
 
 
 def java_metadata(metadata: RecordMetadata) -> Any:
@@ -55,8 +67,14 @@ def java_metadata(metadata: RecordMetadata) -> Any:
     return java_class(_METADATA)(where, metadata.offset, 0, timestamp, _UNKNOWN, _UNKNOWN)
 
 
-def record_metadata(topic: str, partition: int) -> Any:
-    """Return the function that makes a record's metadata of its offset and its timestamp."""
+def record_metadata() -> Any:
+    """Return the function that makes a record's metadata of its partition, its offset and its timestamp."""
     made = constructor(_METADATA, _PARTITION, "long", "int", "long", "int", "int")
     # Base offset, index in the batch, timestamp, and the sizes of key and value.
-    return with_values(made, {0: java_partition(topic, partition), 2: 0, 4: _UNKNOWN, 5: _UNKNOWN})
+    return with_values(made, {2: 0, 4: _UNKNOWN, 5: _UNKNOWN})
+
+
+def _array(kind: str, code: str, numbers: Sequence[int]) -> Any:
+    """Return an array of Java's; it crosses at once, as one of Python's with that type code."""
+    bridge = jpype()
+    return bridge.JArray(bridge.JInt if kind == "int" else bridge.JLong)(memoryview(array(code, numbers)))

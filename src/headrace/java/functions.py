@@ -130,6 +130,43 @@ def call(function: Handle, *arguments: Any) -> Any:
     return result
 
 
+class Cell:
+    """A value in Java that functions read whenever they are called, so that Java compiles one for all its values."""
+
+    def __init__(self, kind: str) -> None:
+        """Make one that is null; ``kind`` is the class of its values."""
+        handles, self._array = _invoke().handles, objects(None)
+        (self._kind,) = _classes([kind])
+        get = handles.arrayElementGetter(self._array.getClass())
+        get = handles.insertArguments(get, 0, self._array, jpype().JInt(0))
+        self._get = get.asType(_invoke().method_type(self._kind))
+
+    def put(self, value: Any) -> None:
+        """Replace the value."""
+        self._array[0] = value
+
+    def filled_by(self, function: Handle) -> Handle:
+        """Return ``function``, which returns the value, as one that puts it here."""
+        handles = _invoke().handles
+        fill = handles.arrayElementSetter(self._array.getClass())
+        return after(function, handles.insertArguments(fill, 0, self._array, jpype().JInt(0)))
+
+    def bound_to(self, function: Handle) -> Handle:
+        """Return ``function`` with the value as its first argument."""
+        return _invoke().handles.foldArguments(function, self._get)
+
+    def element(self) -> Handle:
+        """Return the function that returns the element at an index of the value, which is an array."""
+        return self.bound_to(_invoke().handles.arrayElementGetter(self._kind))
+
+
+def for_each_number(function: Handle) -> Handle:
+    """Return the function of a count that calls ``function`` with each number below it."""
+    handles, number = _invoke().handles, jpype().JInt.class_
+    nothing = function.asType(function.type().changeReturnType(java_class("java.lang.Void").TYPE))
+    return handles.countedLoop(handles.identity(number), None, handles.dropArguments(nothing, 1, [number]))
+
+
 def objects(*values: Any) -> Any:
     """Return an array of Java objects."""
     return jpype().JArray(java_class("java.lang.Object"))(values)

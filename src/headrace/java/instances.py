@@ -3,7 +3,7 @@
 
 JPype reads the whole class of an object that it is given, and refuses one with a type in a signature that cannot be
 loaded, which Java notices only where it is used. And it follows an exception's causes without limit if they are a
-circle. So an instance stays in an array of Java's, method handles call it as what Kafka Connect knows it as, and an
+circle. So an instance stays in a cell of Java's, method handles call it as what Kafka Connect knows it as, and an
 exception is caught in Java and comes back as a result. A call takes two microseconds more.
 """
 
@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from headrace.java.errors import java_errors
-from headrace.java.functions import call, caught, objects
-from headrace.java.jvm import Jars, class_loader, find_class, java_class, jpype
+from headrace.java.functions import Cell, call, caught
+from headrace.java.jvm import Jars, class_loader, find_class, java_class
+
+_OBJECT: Final = "java.lang.Object"
 
 
 def held_instance(jars: Jars, name: str) -> HeldInstance:
@@ -55,9 +57,9 @@ class HeldInstance:
         self._methods = _methods(found)
         self._names = {name for name, _ in self._methods}
         self._handles: dict[tuple[str, int], Any] = {}
-        self._place = objects(None)
+        self._instance = Cell(_OBJECT)
         with class_loader(found.getClassLoader()):
-            call(_creation(found, self._place))
+            call(_creation(found, self._instance))
 
     def is_a(self, name: str) -> bool:
         """Return True if it is an instance of a class of Kafka Connect."""
@@ -70,13 +72,13 @@ class HeldInstance:
 
     def handle(self, name: str, parameters: int) -> Any:
         """Return the method handle of a method, by the number of its parameters, which are objects. It may throw."""
-        return _handle(self._methods[name, parameters], self._place)
+        return _handle(self._methods[name, parameters], self._instance)
 
     def _invoke(self, name: str, *arguments: Any) -> Any:
         key = name, len(arguments)
         handle = self._handles.get(key)
         if handle is None:
-            handle = self._handles[key] = caught(_handle(self._methods[key], self._place))
+            handle = self._handles[key] = caught(_handle(self._methods[key], self._instance))
         return call(handle, *arguments)
 
 
@@ -101,22 +103,17 @@ def _known_classes(plugin: Any, loader: Any) -> Iterator[Any]:
             yield above
 
 
-def _creation(plugin: Any, place: Any) -> Any:
-    """Return the handle that makes the instance and puts it into ``place``."""
-    handles, array = java_class("java.lang.invoke.MethodHandles"), _array_class()
-    constructor = handles.publicLookup().unreflectConstructor(plugin.getDeclaredConstructor())
-    into_place = handles.insertArguments(handles.arrayElementSetter(array), 0, place, jpype().JInt(0))
-    made = constructor.asType(constructor.type().generic())
-    return caught(handles.filterReturnValue(made, into_place))
+def _creation(plugin: Any, instance: Cell) -> Any:
+    """Return the handle that makes the instance."""
+    constructor = (
+        java_class("java.lang.invoke.MethodHandles")
+        .publicLookup()
+        .unreflectConstructor(plugin.getDeclaredConstructor())
+    )
+    return caught(instance.filled_by(constructor.asType(constructor.type().generic())))
 
 
-def _handle(method: Any, place: Any) -> Any:
-    """Return the handle that calls a method of the instance in ``place``."""
-    handles, array = java_class("java.lang.invoke.MethodHandles"), _array_class()
-    called = handles.publicLookup().unreflect(method)
-    taken = handles.insertArguments(handles.arrayElementGetter(array), 0, place, jpype().JInt(0))
-    return handles.foldArguments(called.asType(called.type().generic()), taken)
-
-
-def _array_class() -> Any:
-    return jpype().JArray(java_class("java.lang.Object")).class_
+def _handle(method: Any, instance: Cell) -> Any:
+    """Return the handle that calls a method of the instance."""
+    called = java_class("java.lang.invoke.MethodHandles").publicLookup().unreflect(method)
+    return instance.bound_to(called.asType(called.type().generic()))

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata, SourceTask, SourceTaskContext, WrittenRecords
-from headrace.java.committed_records import commit_in_java, java_metadata
+from headrace.java.committed_records import CommittedRecords, java_metadata
 from headrace.java.data import java_map
 from headrace.java.polled_records import PolledRecord, PolledRecords
 from headrace.java.task_calls import JavaTask
@@ -20,8 +20,8 @@ from headrace.java.transactions import JavaTransactions
 
 log = logging.getLogger(__name__)
 _BASE: Final = "org.apache.kafka.connect.source.SourceTask"
-_WORTH_A_FUNCTION: Final = 30
-"""Records for which it takes less to make a function of Java's than to call Java for each."""
+_WORTH_ONE_CALL: Final = 5
+"""Records for which one call of Java with arrays takes less time than a call for each."""
 
 
 class JavaSourceTask(SourceTask):
@@ -39,6 +39,7 @@ class JavaSourceTask(SourceTask):
         self._stopping = False
         self._hears_commits = self._task.overrides("commit", _BASE)
         if self._task.overrides("commitRecord", _BASE):
+            self._committed_records = CommittedRecords(self._task.instance)
             # The runtime calls it only where it is overridden, which is known now.
             self.commit_record = self._commit_record  # type: ignore[method-assign]
             self.commit_records = self._commit_records  # type: ignore[method-assign]
@@ -89,8 +90,8 @@ class JavaSourceTask(SourceTask):
 
     def _commit_records(self, written: WrittenRecords) -> None:
         with self._task.calling("commitRecord") as java:
-            if isinstance(written.records, PolledRecords) and len(written.places) >= _WORTH_A_FUNCTION:
-                commit_in_java(java, written.topic, written.records.java, written.places)
+            if isinstance(written.records, PolledRecords) and len(written.places) >= _WORTH_ONE_CALL:
+                self._committed_records.commit(written.topic, written.records.java, written.places)
                 return
             for record, metadata in written:
                 java.commitRecord(record.java, java_metadata(metadata))  # type: ignore[attr-defined]

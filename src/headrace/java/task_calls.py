@@ -35,8 +35,8 @@ class JavaTask:
     """An instance of a plugin's Java class, called as Java Connect calls it. Starts this process's JVM."""
 
     def __init__(self, jars: Jars, class_name: str) -> None:
-        self._java = held_instance(jars, class_name)
-        self._loader = self._java.java_class.getClassLoader()
+        self.instance = held_instance(jars, class_name)
+        self._loader = self.instance.java_class.getClassLoader()
         self._class_name = class_name
 
     @contextmanager
@@ -47,11 +47,11 @@ class JavaTask:
         """
         doing = f"{method} of {self._class_name}"
         with java_errors(doing, clients_too=clients_too), class_loader(self._loader), _same_errors():
-            yield self._java
+            yield self.instance
 
     def overrides(self, method: str, base: str) -> bool:
         """Return True if a class below ``base`` may have the public ``method``, with whatever parameters."""
-        methods = public_methods(self._java)
+        methods = public_methods(self.instance)
         if methods is None:
             return True
         owners = {str(each.getDeclaringClass().getName()) for each in methods if each.getName() == method}
