@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -165,9 +166,16 @@ def test_a_record_that_the_client_refuses_names_its_topic(make: MakeProducer, to
         producer.records.send_all(TopicBatch(topic, [b"small", b"x" * 2_000_000]))
 
 
-@pytest.mark.parametrize("later", [False, True])
+def send_until_refused(producer: TransactionalProducer, topic: str) -> None:
+    """Send without looking at reports, as within a batch: only the client knows that the transaction has failed."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        producer.records.send(topic, None, b"more")
+
+
+@pytest.mark.parametrize("later", [None, "reported", "unreported"])
 def test_a_record_that_the_broker_refuses_is_the_records_fault(
-    make: MakeProducer, broker: EmbeddedBroker, unique: str, later: bool
+    make: MakeProducer, broker: EmbeddedBroker, unique: str, later: str | None
 ) -> None:
     """Not an uncertain commit, after which it would be tried for ever; also if more is sent before the commit."""
     topic = unique
@@ -177,9 +185,11 @@ def test_a_record_that_the_broker_refuses_is_the_records_fault(
     producer.begin()
     producer.records.send(topic, None, b"x" * 100_000)
     with pytest.raises(KafkaClientError, match=f"writing to topic {topic} failed.*(?i:too large)") as raised:
-        if later:
+        if later == "reported":
             producer.records.flush(30)
             producer.records.send(topic, None, b"more")
+        if later == "unreported":
+            send_until_refused(producer, topic)
         producer.commit(30)
     assert type(raised.value) is KafkaClientError
     producer.close()

@@ -50,6 +50,7 @@ _ANY = -1
 _CHUNK = 10_000
 _NO_TOPIC = "?"
 _FULL_WAIT = 0.05
+_REPORTS_WAIT = 5.0
 _LOST_CONNECTION = ("FAIL ", "REQTMOUT ")
 _COORDINATOR = "TxnCoordinator"
 _UNAUTHORIZED = re.compile(r'Failed to add partition "(.+)" \[\d+\] to transaction: .*Topic authorization failed')
@@ -212,9 +213,23 @@ class RecordProducer:
             for _ in map(self.client.produce, repeat(topic), *arguments):
                 taken += 1
         except (KafkaException, BufferError) as error:
+            self._await_reports(error)
             raise self.failure(error, f"writing to topic {topic}") from error
         finally:
             self._taken += taken
+
+    def _await_reports(self, error: BaseException) -> None:
+        """Wait for the reports of a transaction that has failed, one of which has the reason.
+
+        The client refuses further records as soon as it knows, before it reports the delivery that failed, and gives up
+        what it has not sent yet.
+        """
+        cause = kafka_error(error)
+        if cause is not None and cause.code() == KafkaError._STATE and not self._failed:
+            try:
+                call_outside_handler(lambda: self.client.flush(_REPORTS_WAIT))
+            except (KafkaException, SystemError) as unwanted:
+                clear_tracebacks(unwanted)
 
     @property
     def acknowledged(self) -> int:
