@@ -45,6 +45,9 @@ _BATCH = 1000
 _LONG_S = 1.0
 """Seconds that the first read of a topic has to take to be worth a line at INFO."""
 _IDLE_WAIT = 0.05  # bounds how stale positions can be where nothing but transaction markers arrived
+_QUIET_AFTER = 1.0
+"""Seconds without a record or partition end after which markers are unlikely: an end comes half a second after one."""
+_QUIET_WAIT = 0.2  # each wait costs a worker CPU, and ``stop`` lasts as long as one
 _DESCRIBE_INTERVAL = 5.0
 """Seconds between two descriptions of the topic, which show its deletion and new partitions."""
 _REQUEST_TIMEOUT = 5.0
@@ -244,9 +247,13 @@ class KafkaBasedLog:
             self._consumer.close()
 
     def _tail(self, waiters: EndWaiters) -> None:
-        self._next_description = time.monotonic() + _DESCRIBE_INTERVAL
+        last_message = time.monotonic()
+        self._next_description = last_message + _DESCRIBE_INTERVAL
         while not self._stopping.is_set():
-            first = self._consumer.poll(waiters.poll_timeout(_IDLE_WAIT))
+            quiet = time.monotonic() - last_message > _QUIET_AFTER
+            first = self._consumer.poll(waiters.poll_timeout(_QUIET_WAIT if quiet else _IDLE_WAIT))
+            if first is not None:
+                last_message = time.monotonic()
             self._read_available(first, waiters)
             if first is not None or waiters.waiting():
                 waiters.advance(self._positions())
