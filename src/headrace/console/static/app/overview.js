@@ -12,13 +12,13 @@ import { isIdle, sum, VERDICTS } from "./rows.js";
 import { to } from "./routes.js";
 import { coresText, failedOf, loadText, membersOf, Name, useWorkers } from "./workers.js";
 
-/** Of the newest changes. */
+/** Of the workers and the newest changes. */
 const PERIOD_MS = 15_000;
 const MOST_EVENTS = 100;
 
 export function Overview() {
   const found = connectors.value;
-  const answer = useWorkers();
+  const answer = useWorkers(PERIOD_MS);
   if (found === null) return html`<p class="quiet">Asking the worker …</p>`;
   const known = about.value ?? {};
   const members = membersOf(found, answer.content);

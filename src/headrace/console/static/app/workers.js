@@ -65,9 +65,9 @@ export function membersOf(rows, answer) {
   }));
 }
 
-/** GET /workers, asked for again while the page is visible. */
-export function useWorkers() {
-  return useRepeated(["workers"], PERIOD_MS);
+/** GET /workers, asked for again every `period` ms while the page is visible. @param {number} period */
+export function useWorkers(period) {
+  return useRepeated(["workers"], period);
 }
 
 /** @param {{member: Member}} props */
@@ -95,7 +95,7 @@ export function failedOf(work) {
 
 export function Workers() {
   const rows = connectors.value;
-  const members = useWorkers();
+  const members = useWorkers(PERIOD_MS);
   const metrics = useAnswer((signal) => getText(["metrics"], signal), []);
   const spark = useAnswer((signal) => get(["connectors"], { expand: "spark" }, signal), []);
   const health = useAnswer((signal) => get(["health"], {}, signal), []);
