@@ -108,6 +108,6 @@ def spent(pid: int, page: Page | None = None) -> float:
 def cpu(pid: int) -> float:
     """Return the CPU seconds of a process so far, to the nanosecond: Linux's CPU clock of the process.
 
-    ``/proc/<pid>/stat`` counts the timer's ticks, and doubles what a process takes that works briefly and often.
+    ``/proc/<pid>/stat`` counts the timer's ticks: of a process that works briefly and often it can show twice as much.
     """
     return time.clock_gettime((~pid << 3) | CPU_CLOCK)
