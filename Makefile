@@ -130,13 +130,19 @@ PYTEST = $(PY) -m pytest -q -n $(PROCESSES) --dist loadfile --no-loadscope-reord
 .PHONY: test
 test: lint types layers console setup ## The gates and the first tier of tests in three processes (PROCESSES=2 for two)
 	@echo "==> Tests"
-	@$(PYTEST) -m "not slow" --hypothesis-profile quick $(PYTEST_ARGS)
+	@$(PYTEST) -m "not slow and not long" --hypothesis-profile quick $(PYTEST_ARGS)
 
 .PHONY: test-slow
-test-slow: setup ## The second tier: all faults, attacks and long runs; and property tests with more examples
+test-slow: setup ## The second tier: more faults, attacks and clusters; and property tests with more examples
 	@$(PY) scripts/prepare.py connect || true  # Without a network their tests skip, and say why.
 	@echo "==> Slow tests"
-	@$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough $(PYTEST_ARGS)
+	@$(PYTEST) -m "(slow or hypothesis) and not long" --hypothesis-profile thorough $(PYTEST_ARGS)
+
+.PHONY: test-long
+test-long: setup ## The third tier, before a release: faults in series, plugins and packages of others (half an hour)
+	@$(PY) scripts/prepare.py connect || true  # likewise
+	@echo "==> Long tests"
+	@$(PYTEST) -m long --hypothesis-profile thorough $(PYTEST_ARGS)
 
 .PHONY: unit
 unit: $(READY) ## Only the fast tests, without broker or Spark

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make setup` and `make test-slow` ask here for what Spark, the broker and tests need beyond Python packages.
+"""`make` asks here for what Spark, the broker and tests need beyond Python packages.
 
 `prepare.py java` ends with 0 where a Java 17 or 21 is found; `prepare.py broker` fetches the broker, if need be;
 `prepare.py spark` makes the archive of classes that lets Spark start faster; `prepare.py connect` fetches the jars of

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two tiers: `make test` runs the tests that are not marked `slow`, `make test-slow` those that are.
+"""Three tiers: `make test` runs tests without a mark, `make test-slow` those marked `slow`, `make test-long` `long`.
 
 The rule: in `SLOW_DIRECTORIES` all tests are slow but those of `FIRST`, at least one of each kind of fault, and attacks
-that take seconds; elsewhere none is but those of `SLOW`. Property tests run in both tiers, with few examples in the
-first one.
+that take seconds; elsewhere none is but those of `SLOW`. Those of `LONG` are long wherever they are: each takes minutes
+on a slow machine, and another of its kind is in the tiers before, or it runs packages of others, whose versions are
+locked. Property tests run in the first two tiers, with few examples in the first one.
 """
 
 from __future__ import annotations
@@ -59,7 +60,6 @@ SLOW: Final = (
     "integration/test_cluster.py",
     "integration/test_command_line.py",
     "integration/test_demo.py::test_interrupted_it_leaves_nothing_behind",
-    "integration/test_demo_cdc.py",
     "integration/test_embedded_broker.py",
     "integration/test_health.py",
     "integration/test_no_java.py",
@@ -68,7 +68,6 @@ SLOW: Final = (
     "integration/test_guide_of_continuous_integration.py",
     "integration/test_offset_transfer.py",
     "integration/test_deferred_errors.py",
-    "integration/test_wheel.py",
     "integration/test_session_plugins.py",
     "integration/test_java_on_spark_cluster.py",
     "integration/test_java_retries.py",
@@ -86,10 +85,7 @@ SLOW: Final = (
     "integration/test_preview.py",
     "integration/test_preview_beside_a_task.py",
     "integration/test_preview_by_workers.py",
-    "integration/test_preview_of_database_sinks.py",
     "integration/test_preview_of_sinks.py",
-    "integration/test_preview_on_spark.py",
-    "integration/test_preview_of_spark_sources.py",
     "integration/test_recorded_session.py",
     "integration/test_runbook.py",
     "integration/test_shell_completion.py",
@@ -99,18 +95,13 @@ SLOW: Final = (
     "java/test_java_hosts.py",
     # two brokers, a worker that is killed, and MirrorMaker of Maven Central
     "java/test_mirror_maker.py",
-    "java/test_dedicated_mirror_maker.py",
     # files that Java reads too
     "java/test_mirror_config.py",
-    "java/test_bad_plugins.py",
     # a real PostgreSQL
     "integration/test_example_postgresql.py",
     "integration/test_examples_chain.py",
     "integration/test_spark_sink_postgres.py",
     "integration/test_spark_table_source_postgres.py",
-    # taps and targets of PyPI, which are installed
-    "integration/test_singer_environments.py",
-    "integration/test_singer_taps.py",
     # all screens in a real Chromium, for each role, and their figures; the first tier has two journeys
     "console/test_screens.py",
     "console/test_screenshots.py",
@@ -146,9 +137,6 @@ SLOW: Final = (
     "integration/test_topic_creation.py::test_topics_of_what_comes_back_from_spark",
     # plugins of Maven Central, and Kafka's own tool
     "java/test_found_plugins.py",
-    "java/test_known_plugins.py",
-    # plugins of Maven Central on workers of their own
-    "java/test_known_plugins_run.py",
     "java/test_mixed_chains.py",
     # all kinds of requests, and workers that come and go
     "integration/test_audit.py::test_the_life_of_a_connector",
@@ -158,6 +146,47 @@ SLOW: Final = (
     "integration/test_exactly_once_source.py::test_at_least_once_loses_nothing",
     "integration/test_offsets_elsewhere.py",
     "integration/test_spark_sinks.py::test_any_file_system_of_hadoops",
+)
+LONG: Final = (
+    # packages of others in locked versions: plugins of Maven Central, taps and targets of PyPI; and the built wheel
+    "java/test_known_plugins.py",
+    "java/test_known_plugins_run.py",
+    "java/test_bad_plugins.py",
+    "java/test_dedicated_mirror_maker.py",
+    "integration/test_singer_taps.py",
+    "integration/test_singer_environments.py",
+    "integration/test_wheel.py",
+    "security/test_kerberos.py",
+    # kills of the same kind elsewhere: on a cluster, of each part, at random
+    "faults/test_spark_cluster.py::test_executors_are_killed[5]",
+    "faults/test_spark_cluster.py::test_sparks_workers_are_killed",
+    "faults/test_spark_cluster.py::test_a_master_that_restarts_without_recovery_gets_a_new_application",
+    "faults/test_spark_cluster.py::test_the_drivers_jvm_is_killed",
+    "faults/test_spark_cluster.py::test_a_machine_that_is_suspended_is_replaced_and_resumes_as_a_zombie",
+    "faults/test_cdc_on_spark_cluster.py",
+    "faults/test_incremental_snapshot.py",
+    "faults/test_java_takeover.py",
+    "faults/test_mixed_versions.py",
+    "faults/test_random_faults.py",
+    "faults/test_singer_source.py::test_each_number_once_whatever_is_killed[connector]",
+    "faults/test_singer_sink.py",
+    "faults/test_spark_sinks.py::test_the_worker_is_killed",
+    "faults/test_spark_sinks.py::test_the_broker_is_killed",
+    "faults/test_frame_jobs.py::test_sparks_jvm_dies_under_a_frame_job",
+    "security/test_frame_jobs.py::test_a_query_that_ends_the_jvm_fails_its_own_task_alone",
+    "security/test_isolation.py::test_repeated_deaths_of_an_isolated_jvm_affect_only_its_connector",
+    # runs that show that the checks of other tests find what is wrong
+    "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_go-Kind.LATE_CONFIGS-3]",
+    "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_fencing-Kind.STOP_WORKER-2]",
+    "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_task_count-Kind.RECREATE-2]",
+    # all of a demo, all kinds of previews, all screens in other sizes and colours
+    "integration/test_demo_cdc.py",
+    "integration/test_preview_on_spark.py",
+    "integration/test_preview_of_database_sinks.py",
+    "integration/test_preview_of_spark_sources.py",
+    "console/test_screens.py::test_every_screen_can_be_used_by_everybody[('desk', 'dark')]",
+    "console/test_screens.py::test_every_screen_can_be_used_by_everybody[('phone', 'dark')]",
+    "console/test_screens.py::test_every_screen_can_be_used_by_everybody[('wall', 'light')]",
 )
 LONGEST_FIRST: Final = (
     "console/test_screens.py",
@@ -246,9 +275,11 @@ def examples(count: int) -> int:
 
 
 def sort(items: list[pytest.Item]) -> None:
-    """Mark the slow ones, and put the files that take longest first."""
+    """Mark the slow and the long ones, and put the files that take longest first."""
     for item in items:
-        if _is_slow(_name(item)):
+        if not _LONG.isdisjoint(_listings(_name(item))):
+            item.add_marker(pytest.mark.long)
+        elif _is_slow(_name(item)):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: _rank(_name(item)))
 
@@ -258,7 +289,7 @@ def unknown(items: Sequence[pytest.Item]) -> list[str]:
     there = {listed for item in items for listed in _listings(_name(item))}
     return [
         one
-        for one in (*FIRST, *SLOW, *LONGEST_FIRST)
+        for one in (*FIRST, *SLOW, *LONG, *LONGEST_FIRST)
         if not (Path(__file__).parent / one.partition("::")[0]).exists()
         or (one.partition("::")[0] in there and one not in there)
     ]
@@ -286,4 +317,5 @@ def _name(item: pytest.Item) -> str:
 
 _FIRST: Final = frozenset(FIRST)
 _SLOW: Final = frozenset(SLOW)
+_LONG: Final = frozenset(LONG)
 _RANKS: Final = {file: rank for rank, file in enumerate(LONGEST_FIRST)}
