@@ -125,6 +125,7 @@ fuzz: setup ## Generated requests of each role, and without a user, to a worker 
 
 # Tests wait for a part of their time: three processes keep two cores busy, and take some 2 GB each.
 PROCESSES ?= 3
+MEASURES = tests/console/test_measures.py
 PYTEST = $(PY) -m pytest -q -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --durations=15
 
 .PHONY: test
@@ -139,10 +140,12 @@ test-slow: setup ## The second tier: more faults, attacks and clusters; and prop
 	@$(PYTEST) -m "(slow or hypothesis) and not long" --hypothesis-profile thorough $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: setup ## The third tier, before a release: faults in series, plugins and packages of others (half an hour)
+test-long: setup ## The third tier, before a release: faults in series, plugins and packages of others
 	@$(PY) scripts/prepare.py connect || true  # likewise
 	@echo "==> Long tests"
-	@$(PYTEST) -m long --hypothesis-profile thorough $(PYTEST_ARGS)
+	@$(PYTEST) -m long --ignore $(MEASURES) --hypothesis-profile thorough $(PYTEST_ARGS)
+	@echo "==> Figures of an idle machine"
+	@$(PY) -m pytest -q -s $(MEASURES)
 
 .PHONY: unit
 unit: $(READY) ## Only the fast tests, without broker or Spark

@@ -4,7 +4,8 @@
 The rule: in `SLOW_DIRECTORIES` all tests are slow but those of `FIRST`, at least one of each kind of fault, and attacks
 that take seconds; elsewhere none is but those of `SLOW`. Those of `LONG` are long wherever they are: each takes minutes
 on a slow machine, and another of its kind is in the tiers before, or it runs packages of others, whose versions are
-locked. Property tests run in the first two tiers, with few examples in the first one.
+locked, or makes what the docs show, or has a bound that only an idle machine keeps. Property tests run in the first two
+tiers, with few examples in the first one.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ SLOW: Final = (
     "integration/test_examples_chain.py",
     "integration/test_spark_sink_postgres.py",
     "integration/test_spark_table_source_postgres.py",
-    # all screens in a real Chromium, for each role, and their figures; the first tier has two journeys
+    # all screens in a real Chromium, for each role; the first tier has two journeys
     "console/test_screens.py",
     "console/test_database_journey.py",
     "console/test_live.py",
@@ -177,7 +178,7 @@ LONG: Final = (
     "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_go-Kind.LATE_CONFIGS-3]",
     "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_fencing-Kind.STOP_WORKER-2]",
     "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_task_count-Kind.RECREATE-2]",
-    # bounds that are claims about an idle machine, which other tests beside would break
+    # bounds that are claims about an idle machine: `make test-long` runs them with no other test beside
     "console/test_measures.py",
     # all of a demo, what the docs show, all kinds of previews, all screens in other sizes and colours
     "console/test_screenshots.py",

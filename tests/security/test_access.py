@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,14 +41,14 @@ class Guarded:
     audit: Path
 
     def ask(self, user: str, method: str, path: str, body: Any = None) -> httpx2.Response:
-        content = {} if body is None else {"json": body}
-        return self.worker.rest.request(method, path, auth=(user, f"{user}pw"), **content)
+        with self.answer(user, method, path, body) as answer:
+            answer.read()
+        return answer
 
-    def status(self, user: str, method: str, path: str, body: Any = None) -> int:
-        """Return the answer's status without reading its body: a stream of events goes on for a minute."""
+    def answer(self, user: str, method: str, path: str, body: Any = None) -> AbstractContextManager[httpx2.Response]:
+        """Return the answer before its body, which in a stream of events goes on for a minute."""
         content = {} if body is None else {"json": body}
-        with self.worker.rest.stream(method, path, auth=(user, f"{user}pw"), **content) as answer:
-            return answer.status_code
+        return self.worker.rest.stream(method, path, auth=(user, f"{user}pw"), **content)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,8 @@ def test_no_path_is_open_to_those_whom_no_rule_lets_in(guarded: Guarded) -> None
                 below = not role or ROLES.index(role) < ROLES.index(least)
                 changes = method in ("put", "patch", "post") and role in ("editor", "admin")
                 body = {"name": "pay-x"} if changes else None
-                status = guarded.status(user, method.upper(), concrete.replace("{logger}", "x"), body)
+                with guarded.answer(user, method.upper(), concrete.replace("{logger}", "x"), body) as answer:
+                    status = answer.status_code
                 refused = below or (user == "emil" and status == 403 and method != "get")
                 assert (status == 403) == refused, (user, method, path, status)
                 asked += 1
