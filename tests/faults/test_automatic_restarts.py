@@ -18,6 +18,7 @@ from tests.support.worker_process import PLUGINS, WorkerProcess
 
 COUNT = 2000
 PLUGIN = '''
+import time
 from pathlib import Path
 
 from numbered_source import NumberedSourceConnector, NumberedSourceTask
@@ -29,15 +30,18 @@ class BadDataConnector(NumberedSourceConnector):
 
 
 class BadDataTask(NumberedSourceTask):
-    """Number 500 is bad as often as the file says."""
+    """Number 500 is bad as often as the file says, as soon as the file `once` is there."""
 
     def start(self, props):
         super().start(props)
         self._bad = Path(props["bad"])
+        self._once = Path(props.get("once", props["bad"]))
 
     def _record(self, seqno):
         left = int(self._bad.read_text()) if seqno == 500 else 0
         if left:
+            while not self._once.exists():
+                time.sleep(0.05)
             self._bad.write_text(str(left - 1))
             raise ValueError("number 500 is bad")
         return super()._record(seqno)
@@ -158,7 +162,11 @@ def test_the_leader_is_killed_between_failure_and_restart(
     leader, follower = make("a", **patient), make("b", **patient)
     names = [f"{unique}-{n}" for n in range(2)]
     for name in names:
-        create(leader, name, tmp_path / name, 1)
+        create(leader, name, tmp_path / name, 1, once=str(tmp_path / "both run"))
+    for name in names:
+        leader.wait_for_tasks(name)
+    # Both fail at one time, or the first would be restarted while the other's worker still starts Spark.
+    (tmp_path / "both run").touch()
 
     def failed() -> dict[str, Any]:
         seen = {name: next(iter(leader.status(name).get("tasks", [])), {}) for name in names}
