@@ -97,4 +97,6 @@ def _maybe_misspelt(name: str, known: frozenset[str]) -> str | None:
 
 
 def _nearest(name: str, known: frozenset[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(name, sorted(known), 1, _NEAR)), None)
+    """Return the name that was probably meant. Not ``a.b`` for ``a.b.c``, which is rather of a group of that name."""
+    others = sorted(each for each in known if not name.startswith(f"{each}."))
+    return next(iter(difflib.get_close_matches(name, others, 1, _NEAR)), None)

@@ -17,6 +17,14 @@ def test_what_no_definition_has() -> None:
     ]
 
 
+def test_a_property_below_another_is_no_misspelling_of_it() -> None:
+    config = {"name": "c", "sink.catalog.type": "rest", "sink.catalogs": "c"}
+    assert list(unknown_keys(config, KNOWN | {"sink.catalog"})) == [
+        "sink.catalog.type: nothing defines this property",
+        "sink.catalogs: no such property; did you mean 'sink.catalog'?",
+    ]
+
+
 def test_a_connector_that_does_not_say_what_it_reads() -> None:
     assert list(unknown_keys(CONFIG, KNOWN, complete=False)) == [
         "task.max: did you mean 'tasks.max'? The connector does not say which properties it reads",
