@@ -16,15 +16,21 @@ from headrace.java.scan import jars_in
 
 LOCK_FILE: Final = "plugins.lock"
 _FORMAT: Final = 1
+_WITH: Final = "with"
 
 
 @dataclass(frozen=True, slots=True)
 class LockedPlugin:
-    """A plugin of the file. ``source`` is a Maven coordinate, a path or a URL; ``jars`` are by relative path."""
+    """A plugin of the file.
+
+    ``source`` is a Maven coordinate, a path or a URL; ``jars`` are by relative path; ``more`` are the Maven coordinates
+    of what is installed with it.
+    """
 
     name: str
     source: str
     jars: Mapping[str, str]
+    more: tuple[str, ...] = ()
 
 
 def read_lock(directory: Path) -> dict[str, LockedPlugin]:
@@ -35,7 +41,10 @@ def read_lock(directory: Path) -> dict[str, LockedPlugin]:
         if content["format"] != _FORMAT:
             raise ValueError(f"its format is {content['format']}, and not {_FORMAT}")
         plugins = content["plugins"].items()
-        read = [LockedPlugin(_name(name), str(each["source"]), dict(each["jars"])) for name, each in plugins]
+        read = [
+            LockedPlugin(_name(name), str(each["source"]), dict(each["jars"]), tuple(each.get(_WITH, ())))
+            for name, each in plugins
+        ]
         return {plugin.name: plugin for plugin in sorted(read, key=lambda plugin: plugin.name)}
     except FileNotFoundError:
         return {}
@@ -46,7 +55,11 @@ def read_lock(directory: Path) -> dict[str, LockedPlugin]:
 def write_lock(directory: Path, plugins: Mapping[str, LockedPlugin]) -> None:
     """Write a directory's lock file, whole or not at all. OSError."""
     content = {
-        name: {"source": plugin.source, "jars": dict(sorted(plugin.jars.items()))}
+        name: {
+            "source": plugin.source,
+            **({_WITH: list(plugin.more)} if plugin.more else {}),
+            "jars": dict(sorted(plugin.jars.items())),
+        }
         for name, plugin in sorted(plugins.items())
     }
     unfinished = directory / f".{LOCK_FILE}"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,12 +27,15 @@ def is_coordinate(source: str) -> bool:
     return _COORDINATE.fullmatch(source) is not None
 
 
-def plugin_jars(coordinate: str, progress: Callable[[str], None]) -> tuple[Path, ...]:
-    """Return the jars of a plugin and of what it needs, downloaded if need be; see ``resolve_jars`` for errors."""
-    name = coordinate.split(":")[1]
-    return tuple(jar for jar in resolve_jars([coordinate], progress=progress) if not _is_of_kafka(jar.name, name))
+def plugin_jars(coordinates: Sequence[str], progress: Callable[[str], None]) -> tuple[Path, ...]:
+    """Return the jars of a plugin and of what it needs, downloaded if need be; see ``resolve_jars`` for errors.
+
+    What several coordinates need in several versions is there once, in the newest.
+    """
+    wanted = {coordinate.split(":")[1] for coordinate in coordinates}
+    return tuple(jar for jar in resolve_jars(coordinates, progress=progress) if not _is_of_kafka(jar.name, wanted))
 
 
-def _is_of_kafka(jar: str, wanted: str) -> bool:
+def _is_of_kafka(jar: str, wanted: Collection[str]) -> bool:
     matched = _OF_KAFKA.match(jar)
-    return matched is not None and matched[1] != wanted
+    return matched is not None and matched[1] not in wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +28,13 @@ _TASKS: Final = (JavaKind.SOURCE_TASK, JavaKind.SINK_TASK)
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """An installed plugin: ``provides`` are the connectors and other plugins in its jars."""
+    """An installed plugin. ``provides`` are the connectors and others in its jars; ``more`` is as in the lock file."""
 
     name: str
     source: str
     directory: Path
     provides: tuple[JavaPlugin, ...]
+    more: tuple[str, ...] = ()
 
 
 class PluginStore:
@@ -42,15 +43,18 @@ class PluginStore:
     def __init__(self, directory: Path) -> None:
         self.directory = directory.expanduser().absolute()
 
-    def install(self, source: str, progress: Progress = lambda _: None) -> Installed:
+    def install(self, source: str, progress: Progress = lambda _: None, more: Sequence[str] = ()) -> Installed:
         """Install a Maven coordinate, an archive, a directory or a URL, in place of an installed one of its name.
+
+        ``more`` are Maven coordinates of what the plugin finds only when it runs, such as drivers: their jars, and what
+        they need, are put beside its own.
 
         Raises:
             ConfigError: there is no such thing, it has no plugin, or the directory cannot be written.
             RetriableError: it cannot be downloaded now.
         """
         with self._changes():
-            return self._install(source, None, progress)
+            return self._install(source, tuple(more), None, progress)
 
     def install_locked(self, progress: Progress = lambda _: None) -> list[Installed]:
         """Install what the lock file lists, unless it is installed just so. ConnectError if a digest differs."""
@@ -59,7 +63,9 @@ class PluginStore:
             if not listed:
                 raise ConfigError(f"{self.directory / LOCK_FILE} is missing or lists no plugin")
             return [
-                self._described(plugin) if self._is_there(plugin) else self._install(plugin.source, plugin, progress)
+                self._described(plugin)
+                if self._is_there(plugin)
+                else self._install(plugin.source, plugin.more, plugin, progress)
                 for plugin in listed.values()
             ]
 
@@ -81,12 +87,14 @@ class PluginStore:
             write_lock(self.directory, listed)
             shutil.rmtree(self.directory / name, ignore_errors=True)
 
-    def _install(self, source: str, locked_as: LockedPlugin | None, progress: Progress) -> Installed:
+    def _install(
+        self, source: str, more: tuple[str, ...], locked_as: LockedPlugin | None, progress: Progress
+    ) -> Installed:
         with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.directory) as temporary:
             name = locked_as.name if locked_as else None
-            made, found = _fetch(source, Path(temporary), progress)
+            made, found = _fetch(source, more, Path(temporary), progress)
             name = name or found
-            plugin = LockedPlugin(name, _absolute(source), digests(made))
+            plugin = LockedPlugin(name, _absolute(source), digests(made), more)
             if locked_as is not None:
                 _check(plugin.jars, locked_as)
             elif not _provided(made):
@@ -114,7 +122,7 @@ class PluginStore:
 
     def _described(self, plugin: LockedPlugin) -> Installed:
         directory = self.directory / plugin.name
-        return Installed(plugin.name, plugin.source, directory, _provided(directory))
+        return Installed(plugin.name, plugin.source, directory, _provided(directory), plugin.more)
 
     @contextmanager
     def _changes(self) -> Iterator[None]:
@@ -128,15 +136,20 @@ class PluginStore:
             raise ConfigError(f"{self.directory} cannot be written: {error.strerror or error}") from error
 
 
-def _fetch(source: str, temporary: Path, progress: Progress) -> tuple[Path, str]:
-    """Make a directory of what ``source`` is; return it, and the plugin's name."""
+def _fetch(source: str, more: Sequence[str], temporary: Path, progress: Progress) -> tuple[Path, str]:
+    """Make a directory of what ``source`` is, with what is installed with it; return it, and the plugin's name."""
+    if other := [each for each in more if not is_coordinate(each)]:
+        raise ConfigError(f"Cannot install '{other[0]}' with '{source}': it is not of the form group:name:version")
     if is_coordinate(source):
-        made = temporary / "jars"
+        made, name = temporary / "jars", source.split(":")[1]
         made.mkdir()
-        for jar in plugin_jars(source, progress):
-            shutil.copyfile(jar, made / jar.name)
-        return made, source.split(":")[1]
-    return unpack(source, temporary, progress)
+        jars = plugin_jars([source, *more], progress)
+    else:
+        made, name = unpack(source, temporary, progress)
+        jars = plugin_jars(more, progress) if more else ()
+    for jar in jars:
+        shutil.copyfile(jar, made / jar.name)
+    return made, name
 
 
 def _absolute(source: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
@@ -114,6 +115,33 @@ def test_locked(store: PluginStore, tmp_path: Path) -> None:
     assert other.damaged("shop") == ["shop-1.2.jar"]
     other.install_locked()  # it is mended
     assert other.damaged("shop") == []
+
+
+def test_with_what_it_finds_when_it_runs(store: PluginStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver comes from Maven; tests/java has a download."""
+    driver = tmp_path / "driver-1.jar"
+    driver.write_bytes(b"driver")
+    asked: list[list[str]] = []
+
+    def plugin_jars(coordinates: list[str], progress: object) -> tuple[Path, ...]:
+        asked.append(list(coordinates))
+        return (driver,)
+
+    monkeypatch.setattr(store_module, "plugin_jars", plugin_jars)
+    installed = store.install(str(directory_of_shop(tmp_path)), more=["org.example:driver:1"])
+    assert (installed.directory / "driver-1.jar").read_bytes() == b"driver"
+    assert store.installed() == [installed] and installed.more == ("org.example:driver:1",)
+    assert [plugin.class_name for plugin in installed.provides] == ["shop.ShopSourceConnector"]
+    other = PluginStore(tmp_path / "other")
+    other.directory.mkdir()
+    (other.directory / "plugins.lock").write_bytes((store.directory / "plugins.lock").read_bytes())
+    (again,) = other.install_locked()
+    assert again.more == installed.more and asked == [["org.example:driver:1"]] * 2
+    assert other.damaged("shop") == []
+    driver.write_bytes(b"another")
+    shutil.rmtree(again.directory)
+    with pytest.raises(ConnectError, match=r"not what plugins\.lock has \(SHA-256\) in driver-1\.jar"):
+        other.install_locked()
 
 
 @pytest.mark.parametrize("change", ["changed", "added", "missing"])

@@ -34,6 +34,11 @@ Inside = Annotated[
     Path | None, typer.Option("--in", help="The directory; by default one of the user's.", show_default=False)
 ]
 _COORDINATE: Final = "io.debezium:debezium-connector-postgres:3.3.1.Final"
+_ICEBERG: Final = (
+    "org.apache.iceberg:iceberg-kafka-connect:1.12.0",
+    "org.apache.iceberg:iceberg-parquet:1.12.0",
+    "org.apache.hadoop:hadoop-client-runtime:3.4.2",
+)
 _LISTED: Final = ("PLUGIN", "CLASS", "TYPE", "VERSION")
 
 
@@ -43,6 +48,7 @@ def add_store_commands(plugins: typer.Typer) -> None:
         "install",
         epilog=examples(
             f"headrace plugins install {_COORDINATE}",
+            f"headrace plugins install {_ICEBERG[0]} --with {_ICEBERG[1]} --with {_ICEBERG[2]}",
             "headrace plugins install jdbc.zip --into plugins",
             "headrace plugins install singer:target-jsonl==0.1.4",
         ),
@@ -62,6 +68,14 @@ def install(
     ] = None,
     into: Into = None,
     worker: Worker = None,
+    more: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            help="group:name:version of what the plugin finds only when it runs, such as a driver. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     locked: Annotated[bool, typer.Option("--locked", help="Install what plugins.lock lists, just so.")] = False,
     name: Annotated[
         str | None,
@@ -80,15 +94,17 @@ def install(
     with errors_in_lines():
         if (source is None) is not locked:
             raise ArgumentError("Give either what to install, or --locked")
+        if more and locked:
+            raise ArgumentError("--with is not for --locked: plugins.lock has what each plugin is installed with")
         if source is not None and source.startswith(PREFIX):
-            if into is not None or worker is not None:
-                raise ArgumentError("--into and --worker are not for taps and targets of Singer")
+            if into is not None or worker is not None or more:
+                raise ArgumentError("--into, --worker and --with are not for taps and targets of Singer")
             _show([install_singer(source, name)], output)
             return
         if name is not None:
             raise ArgumentError("--name is for taps and targets of Singer")
         store = store_of(into, worker)
-        made = [store.install(source, _progress)] if source is not None else store.install_locked(_progress)
+        made = [store.install(source, _progress, more or ())] if source is not None else store.install_locked(_progress)
         if source is not None and is_coordinate(source):
             runtime_jars(_progress)  # else the first connector waits for them
         show_installed(made, output)
@@ -146,6 +162,7 @@ def _listed(found: Sequence[Installed]) -> list[dict[str, Any]]:
         {
             "name": plugin.name,
             "source": plugin.source,
+            "with": list(plugin.more),
             "directory": str(plugin.directory),
             "plugins": [
                 {"class": each.class_name, "type": each.kind.value, "version": each.version} for each in plugin.provides

@@ -42,6 +42,7 @@ def test_install_list_and_remove(shop: str, tmp_path: Path) -> None:
     assert listed == {
         "name": "shop",
         "source": shop,
+        "with": [],
         "directory": f"{into}/shop",
         "plugins": [{"class": "shop.ShopSourceConnector", "type": "source", "version": "1.2"}],
     }
@@ -88,6 +89,9 @@ def test_mistakes(shop: str, tmp_path: Path) -> None:
         (("install", shop, "--into", "a", "--worker", "b"), 2, "Give either a directory or --worker"),
         (("install", "--locked", "--into", str(tmp_path / "x")), 2, "plugins.lock is missing or lists no plugin"),
         (("install", "nothing.zip"), 2, "Cannot install 'nothing.zip'"),
+        (("install", shop, "--with", "driver.jar"), 2, "Cannot install 'driver.jar' with"),
+        (("install", "--locked", "--with", "a:b:1"), 2, "plugins.lock has what each plugin is installed with"),
+        (("install", "singer:tap-x", "--with", "a:b:1"), 2, "not for taps and targets of Singer"),
         (("ls", "--in", str(tmp_path)), 2, "--in and --worker go with --installed"),
         (("remove", "shpo", "--in", str(tmp_path), "--yes"), 3, "Did you mean 'shop'?"),
     ):
