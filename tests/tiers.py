@@ -148,6 +148,7 @@ LONG: Final = (
     # packages of others in locked versions: plugins of Maven Central, taps and targets of PyPI; and the built wheel
     "java/test_known_plugins.py",
     "java/test_known_plugins_run.py",
+    "java/test_iceberg_sink.py",
     "java/test_bad_plugins.py",
     "java/test_mixed_chains.py",
     "java/test_dedicated_mirror_maker.py",

@@ -11,9 +11,10 @@ from confluent_kafka import Message
 from confluent_kafka import TopicPartition as Position
 
 from headrace.api.errors import ConnectError
-from headrace.api.sink import TopicPartition
+from headrace.api.sink import ConsumerGroupMetadata, TopicPartition
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
+from headrace.kafka.data.group_membership import parse_group_metadata
 from headrace.kafka.data.sink_consumer import SinkConsumer
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic, numbers, send
@@ -89,6 +90,32 @@ def test_a_removed_consumer_cannot_commit(make: Make, broker: EmbeddedBroker, un
         zombie.commit({where: 10})
     assert groups.offsets(f"group-{unique}") == {where: 5}
     assert groups.remove_members("there is none", unique) == 0
+
+
+@pytest.mark.parametrize("instance", [None, "instance-1"])
+def test_membership_and_what_the_group_has_committed(
+    make: Make, broker: EmbeddedBroker, unique: str, instance: str | None
+) -> None:
+    """As sinks need it that commit offsets in transactions of their own."""
+    first, second = TopicPartition(unique, 0), TopicPartition(unique, 1)
+    make_topic(broker.bootstrap_servers, unique, 2)
+    send(broker.bootstrap_servers, unique, numbers(0, 3))
+    consumer = make(**({} if instance is None else {"group_instance_id": instance}))
+    assert consumer.group_metadata() == ConsumerGroupMetadata(f"group-{unique}", -1, "", instance)
+    consumer.subscribe([unique], Heard())
+    consume(consumer, 3)
+    member = consumer.group_metadata()
+    assert member.generation_id > 0 and member.member_id == consumer.client.memberid()
+    assert (member.group_id, member.group_instance_id) == (f"group-{unique}", instance)
+    assert consumer.committed([first, second]) == {}
+    consumer.commit({first: 2})
+    assert consumer.committed([first, second]) == {first: 2}
+
+
+def test_another_format_of_membership() -> None:
+    for written in (b"CGMDv3:xxxx", b"CGMDv2:\0"):
+        with pytest.raises(ConnectError, match="cannot be read from"):
+            parse_group_metadata(written)
 
 
 def test_a_listener_decides_where_to_begin_and_may_seek(make: Make, broker: EmbeddedBroker, unique: str) -> None:

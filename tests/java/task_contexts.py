@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.api.plugin_metrics import Counter, PluginMetrics
 from headrace.api.record import SinkRecord
-from headrace.api.sink import ErrantRecordReporter, SinkTaskContext, TopicPartition
+from headrace.api.sink import ConsumerGroupMetadata, ErrantRecordReporter, SinkTaskContext, TopicPartition
 from headrace.api.source import OffsetStorageReader, SourceTaskContext, TransactionContext
 
 
@@ -113,6 +113,12 @@ class SinkContext(SinkTaskContext):
 
     def request_commit(self) -> None:
         self.calls.append(("request_commit",))
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return {partition: 7 for partition in partitions if partition.partition == 0}
+
+    def consumer_group_metadata(self) -> ConsumerGroupMetadata:
+        return ConsumerGroupMetadata("connect-java", 3, "member-1")
 
     def topic_id(self, topic: str) -> str:
         raise NotImplementedError

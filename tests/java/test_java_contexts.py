@@ -164,6 +164,25 @@ def test_what_a_sink_task_can_ask() -> None:
     assert dict(java.configs().items()) == {"name": "java"}
 
 
+def test_the_consumer_of_a_sink_task() -> None:
+    """Sinks that commit offsets themselves, such as Iceberg's, read it from a private field of Java's own class."""
+    context, where = SinkContext(), java_class("org.apache.kafka.common.TopicPartition")("t", 0)
+    made = sink_task_context(context, None)
+    field = java_class(f"{CONNECT}.runtime.WorkerSinkTaskContext").class_.getDeclaredField("consumer")
+    field.setAccessible(True)
+    consumer = seen_by_java(field.get(made), "org.apache.kafka.clients.consumer.Consumer")
+    member = consumer.groupMetadata()
+    assert (str(member.groupId()), str(member.memberId())) == ("connect-java", "member-1")
+    assert int(member.generationId()) == 3
+    assert not member.groupInstanceId().isPresent()
+    assert {str(each) for each in consumer.assignment()} == {"t-0", "t-1"}
+    assert {str(each): int(at.offset()) for each, at in consumer.committed(consumer.assignment()).items()} == {"t-0": 7}
+    consumer.seek(where, 5)
+    consumer.seek(where, java_class("org.apache.kafka.clients.consumer.OffsetAndMetadata")(6))
+    assert context.calls == [("offsets", {TopicPartition("t", 0): offset}) for offset in (5, 6)]
+    assert str(made.toString()), "Java's own would need the worker"
+
+
 def test_consumer_offsets_both_ways() -> None:
     offsets = {TopicPartition("t", 3): OffsetAndMetadata(2**40, "m", 5), TopicPartition("u", 0): OffsetAndMetadata(0)}
     assert python_offsets(java_offsets(offsets)) == offsets

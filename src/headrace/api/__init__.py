@@ -44,6 +44,7 @@ from headrace.api.schema import Field, Schema, Struct, Type
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.sink import (
     ColumnarSinkTask,
+    ConsumerGroupMetadata,
     ErrantRecordReporter,
     OffsetAndMetadata,
     SinkConnector,
@@ -104,6 +105,7 @@ __all__ = [
     "ConnectorContext",
     "ConnectorHealth",
     "ConnectorTransactionBoundaries",
+    "ConsumerGroupMetadata",
     "Converter",
     "Counter",
     "DataError",

@@ -149,6 +149,20 @@ class ErrantRecordReporter(ABC):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupMetadata:
+    """A task's membership in its consumer group (Java: `ConsumerGroupMetadata`).
+
+    ``generation_id`` is -1, and ``member_id`` empty, outside of a generation; ``group_instance_id`` is that of a static
+    member.
+    """
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None = None
+
+
 class SinkTaskContext(ABC):
     """The runtime as a sink task sees it. For the task's thread only, except `request_commit`."""
 
@@ -190,6 +204,21 @@ class SinkTaskContext(ABC):
 
         For sinks that store offsets themselves; in `open` or `put`, since it asks the brokers. Empty if the brokers are
         too old for topic ids. Raise RetriableError if they do not answer or there is no such topic. Not in Java.
+        """
+
+    @abstractmethod
+    def committed(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the offsets that the consumer group has committed, of those partitions that have one.
+
+        For sinks that commit offsets themselves, in Kafka transactions of their own. It asks the brokers, which wait
+        for open transactions. Raise RetriableError if they do not answer. Java's sinks ask the task's consumer.
+        """
+
+    @abstractmethod
+    def consumer_group_metadata(self) -> ConsumerGroupMetadata:
+        """Return the task's membership in its consumer group, by which brokers refuse the offsets of a former member.
+
+        For sinks that commit offsets themselves. Java's sinks ask the task's consumer.
         """
 
     @property

@@ -42,6 +42,11 @@ def java_offsets(offsets: Offsets) -> Any:
     return result
 
 
+def committed_offsets(offsets: Mapping[TopicPartition, int]) -> Any:
+    """Return a Java map of offsets without metadata, which the receiver may change."""
+    return java_offsets({partition: OffsetAndMetadata(offset) for partition, offset in offsets.items()})
+
+
 def python_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return the offsets of a Java map; none if it is null."""
     entries = offsets.entrySet() if offsets is not None else ()

@@ -16,6 +16,7 @@ from headrace.java.partitions import java_partitions, python_partition
 from headrace.java.plugin_metrics import java_plugin_metrics
 from headrace.java.task_calls import proxy
 from headrace.java.transactions import JavaTransactions
+from headrace.java.worker_sink_context import worker_sink_task_context
 
 _CONNECT: Final = "org.apache.kafka.connect"
 
@@ -42,7 +43,7 @@ def sink_task_context(context: SinkTaskContext, errant: ErrantRecords | None) ->
         else:
             context.offset(python_partition(where), int(offset))
 
-    return proxy(
+    java_context = proxy(
         f"{_CONNECT}.sink.SinkTaskContext",
         configs=lambda: java_map(context.configs()),
         offset=offset,
@@ -54,6 +55,7 @@ def sink_task_context(context: SinkTaskContext, errant: ErrantRecords | None) ->
         errantRecordReporter=lambda: errant.java_reporter() if errant is not None else None,
         pluginMetrics=_plugin_metrics(context),
     )
+    return worker_sink_task_context(java_context, context)
 
 
 def _plugin_metrics(context: SourceTaskContext | SinkTaskContext) -> Callable[[], Any]:

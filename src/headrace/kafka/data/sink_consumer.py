@@ -13,11 +13,12 @@ from confluent_kafka import OFFSET_END, OFFSET_INVALID, Consumer, KafkaError, Ka
 from confluent_kafka import TopicPartition as Position
 
 from headrace.api.errors import ConnectError
-from headrace.api.sink import TopicPartition
+from headrace.api.sink import ConsumerGroupMetadata, TopicPartition
 from headrace.kafka.clients.client_config import unusable_properties_error
 from headrace.kafka.clients.client_logs import LIBRDKAFKA_LOG
 from headrace.kafka.data.client_statistics import ClientStatistics, StableEnds
 from headrace.kafka.data.consumed_messages import ConsumedMessages, batch_limit
+from headrace.kafka.data.group_membership import committed_offsets, group_metadata
 from headrace.kafka.data.poll_keeper import PollKeeper
 from headrace.kafka.data.rebalance_listener import RebalanceListener
 from headrace.kafka.data.sink_consumer_config import assigns_incrementally, max_poll_interval, sink_consumer_config
@@ -183,6 +184,14 @@ class SinkConsumer:
     def take_commits(self) -> list[Commit]:
         """Return the outcomes of ``commit_async`` since the last call: the offsets, and the error if there was one."""
         return [self._commits.popleft() for _ in range(len(self._commits))]
+
+    def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the group's committed offsets of those partitions that have one."""
+        return self._keeper.call_on_poller(lambda: committed_offsets(self.client, partitions, _REQUEST_TIMEOUT_S))
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return the consumer's membership in its group, without a request."""
+        return self._keeper.call_on_poller(lambda: group_metadata(self.client))
 
     def end_offset(self, where: TopicPartition) -> int | None:
         """Return the end of an assigned partition up to which records can be read; None while it is not known.
@@ -354,15 +363,11 @@ class SinkConsumer:
 
     def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the group's committed offsets; empty, which leaves them to the client, if they cannot be read now."""
-        if not partitions:
-            return {}
         try:
-            asked = [Position(*where) for where in partitions]
-            found = self._keeper.call_on_poller(lambda: self.client.committed(asked, timeout=_REQUEST_TIMEOUT_S))
-        except KafkaException as error:
-            self._on_error(connect_error(error, "reading committed offsets"))
+            return self.committed(partitions)
+        except ConnectError as error:
+            self._on_error(error)
             return {}
-        return {TopicPartition(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
     def _keep_failure(self, call: Callable[[], object]) -> None:
         """Keep an exception for the next ``consume``: the client would swallow it, or crash of it."""

@@ -9,13 +9,18 @@ from dataclasses import dataclass, field
 from headrace.api.errors import ConnectError
 from headrace.api.frames import Frames
 from headrace.api.plugin_metrics import PluginMetrics
-from headrace.api.sink import ErrantRecordReporter, SinkTaskContext, TopicPartition
+from headrace.api.sink import ConsumerGroupMetadata, ErrantRecordReporter, SinkTaskContext, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class SinkTaskServices:
-    """The parts of the context that are there for the task alone; ``topic_id`` returns a topic's id."""
+    """The parts of the context that are there for the task alone.
 
+    ``committed`` and ``group_metadata`` are the consumer's; ``topic_id`` returns a topic's id.
+    """
+
+    committed: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
+    group_metadata: Callable[[], ConsumerGroupMetadata]
     reporter: ErrantRecordReporter | None
     frames: Frames
     topic_id: Callable[[str], str]
@@ -67,6 +72,12 @@ class WorkerSinkTaskContext(SinkTaskContext):
     def request_commit(self) -> None:
         self.commit_requested = True
 
+    def committed(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return self._services.committed(partitions)
+
+    def consumer_group_metadata(self) -> ConsumerGroupMetadata:
+        return self._services.group_metadata()
+
     def topic_id(self, topic: str) -> str:
         return self._services.topic_id(topic)
 
@@ -83,6 +94,8 @@ class WorkerSinkTaskContext(SinkTaskContext):
 
     def take_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offsets that the task asked for since the last call, of these partitions."""
+        if not self._offsets:
+            return {}
         return {where: self._offsets.pop(where) for where in partitions if where in self._offsets}
 
     def take_timeout(self) -> float | None:

@@ -103,7 +103,12 @@ def create_sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> 
         progress.pauses,
         consumer.apply_pauses,
         SinkTaskServices(
-            records.reporter, link.frames, TopicIds(spec.consumer), OwnPluginMetrics(assembly.plugin_metrics.registry)
+            consumer.committed,
+            consumer.group_metadata,
+            records.reporter,
+            link.frames,
+            TopicIds(spec.consumer),
+            OwnPluginMetrics(assembly.plugin_metrics.registry),
         ),
     )
     timing = CommitTiming(assembly.flush_interval, assembly.flush_timeout, time.monotonic)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -111,6 +111,8 @@ class SinkRebalances:
 
     def _remove_partitions(self, partitions: Sequence[TopicPartition]) -> None:
         progress = self._progress
+        # A seek in close does not hold when the partition is assigned again: another member may have gone on.
+        self._context.take_offsets(partitions)
         progress.pauses.remove_partitions(set(partitions))
         if progress.batch is not None:
             progress.batch = self._batches.without(progress.batch, partitions)
@@ -167,6 +169,9 @@ class WorkerSinkTask:
         with self._consumer.busy():
             self._commit_if_due()
         messages = self._next_messages()
+        # Of partitions that the task keeps at a rebalance and seeks in within close, what was read before is old.
+        if sought := self._rewind():
+            messages = messages.within(self._consumer.assignment - sought)
         with self._consumer.busy():
             self._deliver(messages)
         self._runtime.metrics.report_if_due()
@@ -174,11 +179,13 @@ class WorkerSinkTask:
     def _close_all(self) -> None:
         self._committer.close_partitions(sorted(self._consumer.assignment))
 
-    def _rewind(self) -> None:
+    def _rewind(self) -> Set[TopicPartition]:
+        """Seek as the task has asked; return the partitions."""
         offsets = self._context.take_offsets(self._consumer.assignment)
         if offsets:
             self._consumer.seek(offsets)
             self._progress.offsets.rewind(offsets)
+        return offsets.keys()
 
     def _pause_or_resume(self) -> None:
         runtime, pauses = self._runtime, self._progress.pauses
