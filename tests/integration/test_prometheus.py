@@ -49,7 +49,9 @@ def scraped(
         send(bootstrap, "scraped-in", numbers(0, 500))
         send(bootstrap, "scraped-bad", [b"1", b"{no json"])
         source = {"connector.class": "talking_source:TalkingSourceConnector", "tasks.max": "1", "topic": "scraped-out"}
-        worker.create("a-source", **source)
+        routed = {"transforms": "as-is", "transforms.as-is.type": "RegexRouter"}
+        routed |= {"transforms.as-is.regex": "no such topic", "transforms.as-is.replacement": "other"}
+        worker.create("a-source", **source, **routed)
         create_sink(worker, "a-sink", "scraped-in", directory / "lines")
         json_converter = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
         create_sink(worker, "a-failure", "scraped-bad", directory / "none", **json_converter)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.step_counts import StepCounts
 
 TASK_WAITING: Final = "waiting-for-cores"
 
@@ -43,10 +44,11 @@ class ConnectorFigures:
 
 @dataclass(frozen=True, slots=True)
 class TaskRunFigures:
-    """A task's run and its own figures, ``values``, by Kafka Connect's names."""
+    """A task's run, its own figures, ``values``, by Kafka Connect's names, and the counts of its steps, in order."""
 
     run: RunFigures
     values: Mapping[str, float]
+    steps: Sequence[StepCounts] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from headrace.metrics import client_metrics, plugin_metrics
+from headrace.metrics import client_metrics, plugin_metrics, step_metrics
 from headrace.metrics.connect_metric import ConnectMetric, Reading, by_name, metrics_of
 from headrace.metrics.figures import TASK_WAITING, WorkerFigures
 from headrace.model.ids import ConnectorTaskId
@@ -101,7 +101,7 @@ _COUNTED: Final = (
     ),
 )
 _BY_NAME: Final = by_name(_COUNTED)
-METRICS: Final[tuple[ConnectMetric, ...]] = (_STATUS, *_RUN, *_COUNTED, *client_metrics.METRICS)
+METRICS: Final[tuple[ConnectMetric, ...]] = (_STATUS, *_RUN, *_COUNTED, *step_metrics.METRICS, *client_metrics.METRICS)
 
 
 def _of_clients_and_plugins(id: ConnectorTaskId, name: str, value: float) -> Reading | None:
@@ -109,13 +109,14 @@ def _of_clients_and_plugins(id: ConnectorTaskId, name: str, value: float) -> Rea
 
 
 def readings(figures: WorkerFigures) -> Iterator[Reading]:
-    """Return the groups' values, and those of tasks' clients and plugins. Figures of unknown names are left out."""
+    """Return the groups' values, and those of steps, clients and plugins. Figures of unknown names are left out."""
     running, paused = _RUN
     for id, task in sorted(figures.tasks.items()):
         own = (id.connector, str(id.task))
         yield Reading(_STATUS, (*own, task.run.state), 1)
         yield Reading(running, own, task.run.running_ratio)
         yield Reading(paused, own, task.run.pause_ratio)
+        yield from step_metrics.readings(id, task.steps)
         for name, value in task.values.items():
             metric = _BY_NAME.get(name)
             if metric is not None:

@@ -258,9 +258,13 @@ class Worker:
 
         Blocks a tenth of a second at most, for each connector with metrics of its own that is busy.
         """
+        steps = self._tasks.steps()
         return WorkerFigures(
             connectors={name: self._connector_figures(name) for name in self.connector_names()},
-            tasks={id: TaskRunFigures(self._runs.figures(id), own) for id, own in self.task_metrics().items()},
+            tasks={
+                id: TaskRunFigures(self._runs.figures(id), own, steps.get(id, ()))
+                for id, own in self.task_metrics().items()
+            },
             connector_startups=self._runs.startups(str),
             task_startups=self._runs.startups(ConnectorTaskId),
         )

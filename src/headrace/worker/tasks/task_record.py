@@ -99,6 +99,11 @@ class TaskRecord:
         self._asked = None
         self._answered.set()
 
+    @property
+    def steps(self) -> Sequence[StepCounts]:
+        """The counts that were ``reported`` last."""
+        return self._steps
+
     def reported(self, values: Mapping[str, float], steps: Sequence[StepCounts] = ()) -> None:
         """Accept the figures of the running attempt and of its steps, which count from its start."""
         self._values = {name: values[name] for name in _KEPT if name in values}

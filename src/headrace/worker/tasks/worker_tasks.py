@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from headrace.model.health import Handling, TaskFacts
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
+from headrace.model.step_counts import StepCounts
 from headrace.worker.runnable_configs import After, ConfigWatch
 from headrace.worker.stages import Stages
 from headrace.worker.tasks.supervised_task import SupervisedTask
@@ -74,6 +75,12 @@ class WorkerTasks:
         with self._lock:
             tasks = dict(self._tasks)
         return {id: task.values() for id, task in tasks.items()}
+
+    def steps(self) -> Mapping[ConnectorTaskId, Sequence[StepCounts]]:
+        """Return the latest counts of each task's steps."""
+        with self._lock:
+            tasks = dict(self._tasks)
+        return {id: task.record.steps for id, task in tasks.items()}
 
     def facts(self, connector: str | None) -> Mapping[ConnectorTaskId, TaskFacts]:
         """Return the facts for the health of a connector's tasks, or of all; also of tasks that were here last.
