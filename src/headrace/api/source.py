@@ -217,8 +217,8 @@ class SourceTask(Task):
     """A task that reads from an outside system (Java: `SourceTask`).
 
     The instance lives in its own process on a Spark executor, and is made there by a constructor without arguments. All
-    methods but `stop` are called on that process's task thread, one at a time: `initialize`, `start`, then `poll` again
-    and again. `stop` is called from another thread, so that it can unblock a waiting `poll`.
+    methods but `stop` and `wakeup` are called on that process's task thread, one at a time: `initialize`, `start`, then
+    `poll` again and again. Those two are called from another thread, so that they can unblock a waiting `poll`.
 
     The process can die at any time; the task is then started in another process from the last committed offsets. State
     that is not in source offsets is lost.
@@ -243,8 +243,8 @@ class SourceTask(Task):
         """Return the next records; None or an empty batch if there are none.
 
         Called again as soon as the last batch has been handed to Kafka. Without data, wait up to about a second, on the
-        source itself rather than in a sleep, and return; do not spin. Return soon after `stop`, and return often, so
-        that pauses and transaction boundaries are prompt.
+        source itself rather than in a sleep, and return; do not spin. Return soon after `stop`, and often, or else soon
+        after `wakeup`, so that pauses and transaction boundaries are prompt.
 
         The batch is a list of records, or one Arrow table with the columns that `headrace.api.arrow` documents, which
         needs no Python object per record. After a RetriableError the runtime polls again, with backoff. Any other error
@@ -288,6 +288,12 @@ class SourceTask(Task):
         and counts as None.
         """
         return None
+
+    def wakeup(self) -> None:
+        """Make `poll` return soon, as the task is to be paused; later it is polled again. The default does nothing.
+
+        Called from another thread, also while no `poll` runs. Not in Java.
+        """
 
     @abstractmethod
     def stop(self) -> None:

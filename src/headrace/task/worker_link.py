@@ -43,6 +43,7 @@ class TaskControl:
         self._stopping = False
         self._paused = False
         self._on_stop: Callable[[], None] | None = None
+        self._on_pause: Callable[[], None] | None = None
 
     @property
     def stopping(self) -> bool:
@@ -62,15 +63,23 @@ class TaskControl:
             hook()
 
     def set_paused(self, paused: bool) -> None:
+        """Ask the task to pause or to resume; a pause calls the hook of ``on_pause``, on this thread."""
         with self._changed:
-            self._paused = paused
+            begins, self._paused = paused and not self._paused, paused
+            hook = self._on_pause
             self._changed.notify_all()
+        if begins and hook is not None:
+            hook()
 
     def on_stop(self, hook: Callable[[], None]) -> bool:
         """Have ``hook`` called once when a stop is asked for. Return False, and never call it, if that was before."""
         with self._changed:
             self._on_stop = hook
             return not self._stopping
+
+    def on_pause(self, hook: Callable[[], None]) -> None:
+        """Have ``hook`` called whenever a pause is asked for from now on. It must not block."""
+        self._on_pause = hook
 
     def wait_while_paused(self, seconds: float | None = None) -> bool:
         """Block until the task may poll again or is to stop; return False if it is still paused after ``seconds``."""

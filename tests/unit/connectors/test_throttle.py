@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
 
@@ -54,7 +55,26 @@ def test_the_wait_grows_with_the_quiet_and_is_short_again_after_activity() -> No
     assert wait.delay() == 0.002
     now = 0.08
     assert wait.delay() == pytest.approx(0.01)
+    now = 2.0
+    assert wait.delay() == 0.25
     now = 60.0
-    assert wait.delay() == 0.1
+    assert wait.delay() == 1
     wait.active()
     assert wait.delay() == 0.002
+
+
+def test_an_interrupt_ends_one_wait_and_a_wake_all() -> None:
+    times = iter([0.0, *[3600.0] * 9])
+    wait = AdaptiveWait(lambda: next(times))
+    wait.interrupt()
+    wait.interrupt()
+    began = time.monotonic()
+    assert wait.wait()
+    assert time.monotonic() - began < 0.9
+    assert not wait.wait(), "both interrupts have ended the one before"
+    assert time.monotonic() - began > 0.9
+    wait.interrupt()
+    wait.wake()
+    began = time.monotonic()
+    assert not wait.wait() and not wait.wait() and wait.woken
+    assert time.monotonic() - began < 0.9

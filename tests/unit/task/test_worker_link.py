@@ -24,6 +24,18 @@ def test_a_hook_that_comes_too_late_never_runs(control: TaskControl) -> None:
     assert ran == []
 
 
+def test_each_pause_calls_its_hook_and_no_resume(control: TaskControl) -> None:
+    ran: list[str] = []
+    control.set_paused(True)
+    control.on_pause(lambda: ran.append("hook"))
+    control.set_paused(True)
+    assert ran == [], "it is paused already"
+    control.set_paused(False)
+    assert ran == []
+    control.set_paused(True)
+    assert ran == ["hook"]
+
+
 def test_waiting_ends_with_a_resume_and_with_a_stop(control: TaskControl) -> None:
     for end in (lambda: control.set_paused(False), control.stop):
         control.set_paused(True)

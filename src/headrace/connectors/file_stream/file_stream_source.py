@@ -146,8 +146,10 @@ class FileStreamSourceTask(SourceTask):
     def poll(self) -> pa.Table | None:
         deadline = time.monotonic() + _POLL_SECONDS
         while not self._waiter.woken:
-            if self._quiet:
-                self._waiter.wait()
+            if self._quiet and self._waiter.wait():
+                # After a pause the file is looked at without a wait.
+                self._quiet = False
+                return None
             lines = self._next_lines()
             self._quiet = lines is None
             if lines is not None:
@@ -162,6 +164,9 @@ class FileStreamSourceTask(SourceTask):
         """Return the bytes that the file has and no record yet, but for a last line without its end."""
         unread = self._input.unread()
         return None if unread is None else Lag(LagUnit.BYTES, {str(self._file): unread + self._lines.ready})
+
+    def wakeup(self) -> None:
+        self._waiter.interrupt()
 
     def stop(self) -> None:
         self._waiter.wake()

@@ -142,6 +142,8 @@ class RunnableSourceTask:
 
     def start(self) -> None:
         self._task.initialize(self._context)
+        if type(self._task).wakeup is not SourceTask.wakeup:
+            self._control.on_pause(self._wake_task_up)
         if self._control.on_stop(self._stop_task):
             self._task.start(self._spec.task_config)
 
@@ -161,6 +163,16 @@ class RunnableSourceTask:
         stopping.join(_STOP_TIMEOUT)
         for close in self._closing:
             close()
+
+    def _wake_task_up(self) -> None:
+        # On a thread of its own, as stop: should it hang, the worker's requests are still heard.
+        threading.Thread(target=self._call_wakeup, name="task-wakeup", daemon=True).start()
+
+    def _call_wakeup(self) -> None:
+        try:
+            self._task.wakeup()
+        except BaseException:  # as in a stop
+            log.exception("wakeup of task %s failed", self._spec.id)
 
     def _stop_task(self) -> None:
         try:
