@@ -34,11 +34,6 @@ Inside = Annotated[
     Path | None, typer.Option("--in", help="The directory; by default one of the user's.", show_default=False)
 ]
 _COORDINATE: Final = "io.debezium:debezium-connector-postgres:3.3.1.Final"
-_ICEBERG: Final = (
-    "org.apache.iceberg:iceberg-kafka-connect:1.12.0",
-    "org.apache.iceberg:iceberg-parquet:1.12.0",
-    "org.apache.hadoop:hadoop-client-runtime:3.4.2",
-)
 _LISTED: Final = ("PLUGIN", "CLASS", "TYPE", "VERSION")
 
 
@@ -48,7 +43,7 @@ def add_store_commands(plugins: typer.Typer) -> None:
         "install",
         epilog=examples(
             f"headrace plugins install {_COORDINATE}",
-            f"headrace plugins install {_ICEBERG[0]} --with {_ICEBERG[1]} --with {_ICEBERG[2]}",
+            "headrace plugins install jdbc.zip --with com.ibm.db2:jcc:11.5.9.0",
             "headrace plugins install jdbc.zip --into plugins",
             "headrace plugins install singer:target-jsonl==0.1.4",
         ),
