@@ -292,7 +292,7 @@ class SourceTask(Task):
     def wakeup(self) -> None:
         """Make `poll` return soon, as the task is to be paused; later it is polled again. The default does nothing.
 
-        Called from another thread, also while no `poll` runs. Not in Java.
+        Called from another thread, also during `start` and while no `poll` runs. An error is only logged. Not in Java.
         """
 
     @abstractmethod

@@ -42,8 +42,7 @@ def worker_sink_task_context(java_context: Any, context: SinkTaskContext) -> Any
     def group_metadata() -> Any:
         found = context.consumer_group_metadata()
         instance = java_class("java.util.Optional").ofNullable(found.group_instance_id)
-        generation = java_class("java.lang.Integer")(found.generation_id).intValue()
-        return java_class(_METADATA)(found.group_id, generation, found.member_id, instance)
+        return java_class(_METADATA)(found.group_id, found.generation_id, found.member_id, instance)
 
     consumer = proxy(
         _CONSUMER,

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The groups of a task: ``connector-``, ``source-`` and ``sink-task-metrics``, ``task-error-metrics``."""
+"""The groups of a task, such as ``source-task-metrics``, ``task-error-metrics`` and ``task-step-metrics``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from headrace.metrics import client_metrics, plugin_metrics, step_metrics
+from headrace.metrics import client_metrics, plugin_metrics
 from headrace.metrics.connect_metric import ConnectMetric, Reading, by_name, metrics_of
 from headrace.metrics.figures import TASK_WAITING, WorkerFigures
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.step_counts import StepCounts
 
 _OF: Final = ("connector", "task")
 _STATUS: Final = ConnectMetric("connector-task-metrics", "status", "1 for the state that a task is in.", _OF, text=True)
@@ -101,11 +102,35 @@ _COUNTED: Final = (
     ),
 )
 _BY_NAME: Final = by_name(_COUNTED)
-METRICS: Final[tuple[ConnectMetric, ...]] = (_STATUS, *_RUN, *_COUNTED, *step_metrics.METRICS, *client_metrics.METRICS)
+_STEP_COUNTS: Final[dict[str, tuple[str, Callable[[StepCounts], int | None]]]] = {
+    "records-in-total": ("Records that came to the step.", lambda step: step.records_in),
+    "records-out-total": ("Records that left the step.", lambda step: step.records_out),
+    "records-filtered-total": ("Records that a transformation dropped.", lambda step: step.filtered),
+    "errors-total": ("Records that failed in the step for good, and failures that ended an attempt.",
+                     lambda step: step.errors),
+    "retries-total": ("Operations of the step that were tried again.", lambda step: step.retries),
+}  # fmt: skip
+_STEPS: Final = metrics_of(
+    "task-step-metrics",
+    (*_OF, "step", "transform"),
+    {name: doc for name, (doc, _) in _STEP_COUNTS.items()},
+)
+"""Not in Java. ``step`` is the kind of a step, and ``transform`` the alias of a transformation, else empty."""
+METRICS: Final[tuple[ConnectMetric, ...]] = (_STATUS, *_RUN, *_COUNTED, *_STEPS, *client_metrics.METRICS)
 
 
 def _of_clients_and_plugins(id: ConnectorTaskId, name: str, value: float) -> Reading | None:
     return client_metrics.reading(id, name, value) or plugin_metrics.reading(id, name, value)
+
+
+def _of_steps(id: ConnectorTaskId, steps: Sequence[StepCounts]) -> Iterator[Reading]:
+    """Return the counts since the start of the attempt, without those that a step does not have."""
+    for step in steps:
+        labels = (id.connector, str(id.task), step.kind.value, step.alias or "")
+        for metric in _STEPS:
+            count = _STEP_COUNTS[metric.name][1](step)
+            if count is not None:
+                yield Reading(metric, labels, count)
 
 
 def readings(figures: WorkerFigures) -> Iterator[Reading]:
@@ -116,7 +141,7 @@ def readings(figures: WorkerFigures) -> Iterator[Reading]:
         yield Reading(_STATUS, (*own, task.run.state), 1)
         yield Reading(running, own, task.run.running_ratio)
         yield Reading(paused, own, task.run.pause_ratio)
-        yield from step_metrics.readings(id, task.steps)
+        yield from _of_steps(id, task.steps)
         for name, value in task.values.items():
             metric = _BY_NAME.get(name)
             if metric is not None:

@@ -29,11 +29,11 @@ def parse_group_metadata(written: bytes) -> ConsumerGroupMetadata:
     Raise ConnectError for another format.
     """
     try:
-        fields = written.removeprefix(_FORMAT)
-        (generation,) = _GENERATION.unpack_from(fields)
-        group, member, instance, *_ = fields[_GENERATION.size :].split(b"\0", 2)
         if not written.startswith(_FORMAT):
             raise ValueError("it begins otherwise")
+        fields = written.removeprefix(_FORMAT)
+        (generation,) = _GENERATION.unpack_from(fields)
+        group, member, instance = fields[_GENERATION.size :].split(b"\0", 2)
         # A byte says whether there is an instance id: 1 if not.
         static = instance[1:].rstrip(b"\0").decode() if instance[:1] == b"\0" else None
         return ConsumerGroupMetadata(group.decode(), generation, member.decode(), static)
