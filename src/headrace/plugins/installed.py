@@ -22,26 +22,35 @@ _GROUP_PREFIX: Final = "[headrace."
 
 
 def known_plugins() -> tuple[KnownPlugin, ...]:
-    """Return the built-in plugins, and the entry points of all packages on ``sys.path``."""
-    return _known_on(tuple(sys.path))
+    """Return the built-in plugins, and the entry points of all packages on ``sys.path``.
+
+    Of two versions of a package, those of the first on the path.
+    """
+    found, seen = {(plugin.kind, plugin.target): plugin for plugin in BUILT_IN}, set[str]()
+    for directory in sys.path:
+        for package, plugins in _packages_in(directory):
+            if package not in seen:
+                seen.add(package)
+                for plugin in plugins:
+                    found.setdefault((plugin.kind, plugin.target), plugin)
+    return tuple(found.values())
 
 
 @functools.cache
-def _known_on(path: tuple[str, ...]) -> tuple[KnownPlugin, ...]:
-    """Look plugins up once per process and ``sys.path``: reading the installed packages takes a tenth of a second."""
-    found = {(plugin.kind, plugin.target): plugin for plugin in BUILT_IN}
-    seen = set()
-    for distribution in distributions():
+def _packages_in(directory: str) -> tuple[tuple[str, tuple[KnownPlugin, ...]], ...]:
+    """Return the packages with plugins of one place on ``sys.path``, which is read once per process.
+
+    To read all places takes a tenth of a second on some machines, and Spark adds one to the path of each task.
+    """
+    found = []
+    for distribution in distributions(path=[directory]):
         try:
             text = distribution.read_text("entry_points.txt") or ""
-            if _GROUP_PREFIX not in text or distribution.name in seen:  # the first of two versions on the path
-                continue
-            seen.add(distribution.name)
-            for plugin in _plugins_of(distribution):
-                found.setdefault((plugin.kind, plugin.target), plugin)
+            if _GROUP_PREFIX in text:
+                found.append((distribution.name, tuple(_plugins_of(distribution))))
         except Exception as error:  # one package's broken metadata must not hide the other packages
             log.warning("The entry points of %s cannot be read: %r", _place(distribution), error)
-    return tuple(found.values())
+    return tuple(found)
 
 
 def plugin_packages() -> Iterator[tuple[Distribution, frozenset[str]]]:

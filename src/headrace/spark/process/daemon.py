@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import os
 import sys
 from typing import Final
@@ -27,13 +28,9 @@ import pyarrow.compute  # noqa: E402
 import pyspark.worker  # noqa: E402, F401
 from pyspark.daemon import manager  # noqa: E402
 
-import headrace.connectors.file_stream.file_stream_sink  # noqa: E402
-import headrace.connectors.file_stream.file_stream_source  # noqa: E402
-import headrace.connectors.testing.verifiable_source  # noqa: E402
-import headrace.converters.json_converter  # noqa: E402
-import headrace.converters.string_converter  # noqa: E402
-import headrace.spark.process.executor_entry  # noqa: E402, F401
+import headrace.connectors.file_stream.file_stream_source  # noqa: E402, F401
 from headrace.plugins.installed import known_plugins  # noqa: E402
+from headrace.spark.process.first_task import create_first_tasks  # noqa: E402
 
 # <malloc.h> of glibc; both are inherited by a fork.
 _M_TRIM_THRESHOLD: Final = -1
@@ -60,6 +57,9 @@ if __name__ == "__main__":
     end_forks_with_this_process()
     pyarrow.set_cpu_count(1)
     known_plugins()
+    create_first_tasks()
+    # Spark has each fork do this: what there is to forget has been forgotten before.
+    importlib.invalidate_caches()
     # Pages from before the fork stay shared as long as no garbage collection touches them.
     gc.collect()
     gc.freeze()
