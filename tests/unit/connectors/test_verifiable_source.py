@@ -11,6 +11,7 @@ import pytest
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema
+from headrace.connectors.testing import verifiable_source
 from headrace.connectors.testing.verifiable_source import (
     COMPLETE_VALUE_SCHEMA,
     VerifiableSourceConnector,
@@ -66,15 +67,23 @@ def test_the_rate_is_kept(start: Start) -> None:
     assert 70 <= len(records) <= 200 * (time.monotonic() - begun) + 3
 
 
-def test_no_throughput_gives_nothing_and_stop_ends_the_wait(start: Start) -> None:
+def test_no_throughput_gives_nothing_and_stop_ends_the_wait(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     task = start(throughput="0")
-    assert read(task, 0.1) == []
+    assert task.poll() is None
+    monkeypatch.setattr(verifiable_source, "LONGEST_WAIT", 60.0)
     threading.Timer(0.01, task.stop).start()
-    task.poll()
-    task.stop()
+    begun = time.monotonic()
+    assert task.poll() is None and task.poll() is None
+    assert time.monotonic() - begun < 30
+
+
+def test_a_wakeup_ends_a_wait_for_the_next_record(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifiable_source, "LONGEST_WAIT", 60.0)
+    task = start(throughput="0")
+    threading.Timer(0.1, task.wakeup).start()
     begun = time.monotonic()
     assert task.poll() is None
-    assert time.monotonic() - begun < 0.04
+    assert time.monotonic() - begun < 30
 
 
 def test_each_task_has_its_own_id() -> None:

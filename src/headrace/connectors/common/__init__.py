@@ -3,5 +3,6 @@
 
 `spark_config` has the properties of both sources and `spark_source` the rest that they share, `spark_reader` reads with
 any of Spark's formats, `incremental_columns` and `incremental_rows` find new rows of a table, `batch_log` makes a batch
-of files visible at once. Imports `headrace.api`, and no family. Begin with `spark_config`.
+of files visible at once, `interruptible_wait` is a wait of any poll. Imports `headrace.api`, and no family. Begin with
+`spark_config`.
 """

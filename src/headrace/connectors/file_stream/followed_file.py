@@ -8,7 +8,6 @@ polls.
 from __future__ import annotations
 
 import os
-import select
 import stat
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from enum import Enum, auto
 from typing import Final
 
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.connectors.common.interruptible_wait import InterruptibleWait
 
 _GRACE_SECONDS: Final = 1.0
 _PIPES_CHUNK: Final = 4096
@@ -24,8 +24,6 @@ _SHORTEST: Final = 0.002
 _LONGEST: Final = 1.0
 """As Java's task waits. To look ten times a second is most of what an idle task costs: 0.13 s of CPU a minute."""
 _SHARE: Final = 8
-_INTERRUPTS: Final = 64
-"""Interrupts that one wait ends with, at most."""
 
 
 class FileEvent(Enum):
@@ -170,20 +168,12 @@ class AdaptiveWait:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._active_at = clock()
-        self._woken = False
-        # Half the cost of a wait on a threading.Event, which is most of the CPU time of an idle task.
-        self._readable, self._writable = os.pipe()
-        self._poll = select.poll()
-        self._poll.register(self._readable, select.POLLIN)
-
-    def __del__(self) -> None:
-        os.close(self._readable)
-        os.close(self._writable)
+        self._wait = InterruptibleWait()
 
     @property
     def woken(self) -> bool:
         """True once `wake` was called."""
-        return self._woken
+        return self._wait.woken
 
     def active(self) -> None:
         """Note that there was data: the next waits are short."""
@@ -195,17 +185,12 @@ class AdaptiveWait:
 
     def wait(self) -> bool:
         """Wait; return at once after `wake`. Return True if the wait was ended by `interrupt`."""
-        if self._woken or not self._poll.poll(self.delay() * 1000):
-            return False
-        os.read(self._readable, _INTERRUPTS)
-        return not self._woken
+        return self._wait.wait(self.delay())
 
     def interrupt(self) -> None:
         """End the present wait, or else the next one."""
-        if not self._woken:
-            os.write(self._writable, b".")
+        self._wait.interrupt()
 
     def wake(self) -> None:
         """End the present wait and all future ones."""
-        self._woken = True
-        os.write(self._writable, b".")
+        self._wait.wake()

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.source import ExactlyOnceSupport, SourceConnector, SourceTask
+from headrace.connectors.common.interruptible_wait import InterruptibleWait
 
 ID_CONFIG: Final = "id"
+LONGEST_WAIT: Final = 1.0
+"""Seconds that a `poll` waits at most: transactions of an interval end between two."""
 _LONGEST_LAG: Final = 1.0
 
 
@@ -35,16 +37,19 @@ class NumberedTasksConnector(SourceConnector):
 
 
 class NumberedTask(SourceTask):
-    """A task of such a connector. `stop` sets ``_stopped``, on which `poll` waits."""
+    """A task of such a connector. `poll` waits by ``_wait``, at most `LONGEST_WAIT`."""
 
     def __init__(self) -> None:
-        self._stopped = threading.Event()
+        self._wait = InterruptibleWait()
 
     def version(self) -> str:
         return KAFKA_VERSION
 
+    def wakeup(self) -> None:
+        self._wait.interrupt()
+
     def stop(self) -> None:
-        self._stopped.set()
+        self._wait.wake()
 
 
 class Throttle:

@@ -14,7 +14,13 @@ from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.validators import NonEmptyString, Nullable, Range
-from headrace.connectors.testing.numbered_source import ID_CONFIG, NumberedTask, NumberedTasksConnector, Throttle
+from headrace.connectors.testing.numbered_source import (
+    ID_CONFIG,
+    LONGEST_WAIT,
+    NumberedTask,
+    NumberedTasksConnector,
+    Throttle,
+)
 
 TOPIC_CONFIG: Final = "topic"
 NUM_MSGS_CONFIG: Final = "num.messages"
@@ -50,7 +56,6 @@ def _value_schema(version: int) -> Schema:
 VALUE_SCHEMA: Final = _value_schema(1)
 VALUE_SCHEMA_2: Final = _value_schema(2)
 _BATCH: Final = 500
-_POLL_SECONDS: Final = 0.05
 
 
 class SchemaSourceConnector(NumberedTasksConnector):
@@ -91,7 +96,7 @@ class SchemaSourceTask(NumberedTask):
         now = time.monotonic()
         due = self._throttle.due(now, min(_BATCH, self._left))
         if not due:
-            self._stopped.wait(_POLL_SECONDS if not self._left else min(self._throttle.wait(now), _POLL_SECONDS))
+            self._wait.wait(min(self._throttle.wait(now), LONGEST_WAIT) if self._left else LONGEST_WAIT)
             return None
         self._throttle.sent(due)
         self._left -= due

@@ -15,7 +15,13 @@ from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.validators import TopicName
-from headrace.connectors.testing.numbered_source import ID_CONFIG, NumberedTask, NumberedTasksConnector, Throttle
+from headrace.connectors.testing.numbered_source import (
+    ID_CONFIG,
+    LONGEST_WAIT,
+    NumberedTask,
+    NumberedTasksConnector,
+    Throttle,
+)
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +67,6 @@ COMPLETE_VALUE_SCHEMA: Final = (
 )
 
 _BATCH: Final = 500
-_POLL_SECONDS: Final = 0.05
 
 
 class VerifiableSourceConnector(NumberedTasksConnector):
@@ -119,9 +124,9 @@ class VerifiableSourceTask(NumberedTask):
         """Return the number of records due, after a short wait if there are none."""
         now = time.monotonic()
         count = self._throttle.due(now, _BATCH)
-        if count or self._stopped.wait(min(self._throttle.wait(now), _POLL_SECONDS)):
-            return count
-        return self._throttle.due(time.monotonic(), _BATCH)
+        if not count and not self._wait.wait(min(self._throttle.wait(now), LONGEST_WAIT)) and not self._wait.woken:
+            count = self._throttle.due(time.monotonic(), _BATCH)
+        return count
 
     def _record(self, seqno: int, now_ms: int) -> SourceRecord:
         value: Any = self._complete_value(seqno, now_ms) if self._complete else seqno
