@@ -20,6 +20,7 @@ from headrace.spark.channel.endpoint import Endpoint
 from headrace.spark.channel.messages import FrameJobEnded, RunFrameJob
 from headrace.spark.engine.frame_runs import FrameRuns, activate
 from headrace.spark.engine.jvm import RunningJob, running_job
+from headrace.spark.engine.numpy_arguments import look_at_numpy_values_only
 from headrace.spark.engine.placement import Executor, Placement, WarmUp
 from headrace.spark.engine.shipment import Shipment
 from headrace.spark.engine.slots import Cores
@@ -270,6 +271,7 @@ def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment 
 
     _forget_former_session()
     silence_query_loggers()
+    look_at_numpy_values_only()
     archive = shipment.pack() if shipment is not None else None  # while the JVM starts
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
     gateway = process.gateway()

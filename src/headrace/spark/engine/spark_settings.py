@@ -53,14 +53,17 @@ PREFERRED = {
     "spark.ui.threadDumpsEnabled": "false",
     "spark.ui.heapHistogramEnabled": "false",
 }
-# The driver's JVM only schedules: the quick compiler and the small collector serve it best.
-_SCHEDULER_ONLY = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData"
+# The driver's JVM only schedules: the quick compiler, the small collector and a small heap to begin with serve it best.
+# By default the first heap is a 64th of the machine's memory, and all of it is used before anything is collected.
+_SCHEDULER_ONLY = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData -Xms64m"
 LOCAL = {
     BIND_ADDRESS: "127.0.0.1",
     DRIVER_HOST: "127.0.0.1",
     # By a secret that Spark generates: without it any user of this machine could use the driver's ports.
     "spark.authenticate": "true",
     "spark.driver.memory": "512m",
+    # Spark starts one for each of the master's slots, and hardly any has work.
+    "spark.rpc.netty.dispatcher.numThreads": "4",
     JAVA_OPTIONS: _SCHEDULER_ONLY,
 }
 CLUSTER = {
