@@ -95,6 +95,11 @@ class ClusterConfigState:
             return ()
         return tuple(ConnectorTaskId(connector, n) for n in range(self.task_counts.get(connector, 0)))
 
+    def has_task(self, id: ConnectorTaskId) -> bool:
+        """Return True if the task is one of its connector's ``tasks``."""
+        name = id.connector
+        return 0 <= id.task < self.task_counts.get(name, 0) and name not in self.inconsistent
+
     def generation(self, connector: str) -> int:
         """Return the generation of the connector's task configs; -1 if it has had none since it was created."""
         return self.task_config_offsets.get(connector, -1)

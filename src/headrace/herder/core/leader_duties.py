@@ -271,7 +271,7 @@ def _missing_error(config: ClusterConfigState, write: UserWrite) -> ConnectError
     if not isinstance(write, PutTaskRestart):
         return None
     id = ConnectorTaskId(write.name, write.task)
-    if id in config.tasks(write.name):
+    if config.has_task(id):
         return None
     if config.task_config(id) is None:
         return NotFoundError(f"Unknown task: {id}")

@@ -159,8 +159,17 @@ def reconcile_connectors(state: HerderState) -> Transition:
     wanted = state.wanted_connectors()
     runs: dict[str, ConnectorRun] = {}
     actions: list[HerderAction] = []
+    configs, targets = state.config.connector_configs, state.config.target_states
     for name, run in state.connectors.items():
-        runs[name] = _reconcile_connector(state.config, name, run, name in wanted, actions)
+        # Nearly all, and this is called for each event: so what is as it should be costs little.
+        as_it_should_be = (
+            name in wanted
+            and not run.stale
+            and not run.reconfigure
+            and run.config is configs[name]
+            and run.target is targets.get(name, TargetState.STARTED)
+        )
+        runs[name] = run if as_it_should_be else _reconcile_connector(state.config, name, run, name in wanted, actions)
     if state.in_step:
         for name in sorted(wanted - runs.keys()):
             config, target = state.config.connector_configs[name], _target(state.config, name)
@@ -207,9 +216,10 @@ def reconcile_tasks(state: HerderState) -> Transition:
     if outdated:
         runs.update({id: replace(runs[id], stopping=True) for id in outdated})
         actions.append(StopTasks(outdated))
+    targets = state.config.target_states
     for id, run in runs.items():
-        target = _target(state.config, id.connector)
-        if not run.stopping and run.target is not target:
+        target = targets.get(id.connector, TargetState.STARTED)
+        if run.target is not target and not run.stopping:
             runs[id] = replace(run, target=target)
             actions.append(SetTaskTarget(id, target))
     for id in sorted(wanted - runs.keys()):

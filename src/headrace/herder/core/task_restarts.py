@@ -61,7 +61,7 @@ def auto_restart(
 def is_to_run(config: ClusterConfigState, id: str | ConnectorTaskId) -> bool:
     """Return True if the connector or task exists, and its connector is STARTED."""
     name = _connector(id)
-    exists = id in config.tasks(name) if isinstance(id, ConnectorTaskId) else config.contains(name)
+    exists = config.has_task(id) if isinstance(id, ConnectorTaskId) else config.contains(name)
     return exists and config.target_state(name) is TargetState.STARTED
 
 
