@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spark's Python daemon with headrace imported: a task's process is a fork of it, and starts in milliseconds.
 
-Spark runs it as ``spark.python.daemon.module``. Nothing here may start a thread: threads do not survive the fork.
+Spark runs it as ``spark.python.daemon.module``. No thread may be left when it begins: threads do not survive a fork.
 """
 
 from __future__ import annotations
