@@ -40,7 +40,7 @@ _RUNNING_S = 900.0
 
 @dataclass(frozen=True, slots=True)
 class ManyFigures:
-    """What many connectors take.
+    """The cost of many connectors.
 
     Seconds from the first request: ``created``, ``running``. Seconds from the start of a worker that has them all:
     ``ready``, ``restarted``. CPU seconds a minute and MB are of the worker with all that it started; the milliseconds,

@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 CALLS = """
 import sys
+from types import SimpleNamespace
 from py4j.protocol import INPUT_CONVERTER
 from headrace.spark.engine.numpy_arguments import look_at_numpy_values_only
 
@@ -17,7 +18,7 @@ def converted(value):
     return any(each.can_convert(value) for each in INPUT_CONVERTER)
 
 for _ in range(2):  # Spark has been started again
-    look_at_numpy_values_only()
+    look_at_numpy_values_only(SimpleNamespace(_gateway_client=SimpleNamespace(converters=INPUT_CONVERTER)))
     print(converted("text"), converted(3), converted([1]), converted({}))
 print({"numpy", "pandas", "pyarrow", "unittest"} & set(sys.modules))
 import numpy

@@ -25,11 +25,10 @@ class NumpyArgument:
         return self._converter.convert(value, gateway_client)
 
 
-def look_at_numpy_values_only() -> None:
-    """Have PySpark's converters of this process not look for NumPy before a value of NumPy's comes."""
-    from py4j.protocol import INPUT_CONVERTER
+def look_at_numpy_values_only(gateway: Any) -> None:
+    """Have PySpark's converters, of this gateway and any other, not look for NumPy before a value of NumPy's comes."""
     from pyspark.sql.types import NumpyArrayConverter, NumpyScalarConverter
 
-    kinds = (NumpyArrayConverter, NumpyScalarConverter)
-    # In place: the gateways of this process share the list.
-    INPUT_CONVERTER[:] = [NumpyArgument(each) if isinstance(each, kinds) else each for each in INPUT_CONVERTER]
+    kinds, converters = (NumpyArrayConverter, NumpyScalarConverter), gateway._gateway_client.converters
+    # In place: the gateways of a process share the list.
+    converters[:] = [NumpyArgument(each) if isinstance(each, kinds) else each for each in converters]

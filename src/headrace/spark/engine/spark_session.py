@@ -271,10 +271,10 @@ def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment 
 
     _forget_former_session()
     silence_query_loggers()
-    look_at_numpy_values_only()
     archive = shipment.pack() if shipment is not None else None  # while the JVM starts
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
     gateway = process.gateway()
+    look_at_numpy_values_only(gateway)
     spark_conf = SparkConf(loadDefaults=False, _jvm=gateway.jvm)
     for name, value in conf.items():
         spark_conf.set(name, value)

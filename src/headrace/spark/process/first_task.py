@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Spark's Python daemon does before any task: it creates two, so that its forks share what that leaves in memory.
+"""Creates two tasks in Spark's Python daemon before it forks, so that its forks share what that leaves in memory.
 
 The first task of a process imports modules, parses definitions, compiles expressions, and has librdkafka and OpenSSL
 prepare themselves. Done by each fork, that is a third of the memory that it does not share with the daemon.
