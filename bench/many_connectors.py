@@ -11,16 +11,13 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Annotated
 
 import typer
-from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from rich.console import Console
 from rich.table import Table
 
@@ -29,6 +26,7 @@ from bench.conditions import conditions_now
 from bench.engines import JSON_CONVERTER, Engine, Headrace
 from bench.measure import VERIFIABLE_SOURCE
 from bench.processes import watched
+from bench.topics import committed_values, temporary_topic
 from headrace.broker.embedded_broker import EmbeddedBroker
 
 _BROKER_JVM_OPTIONS = ("-Xms1g", "-Xmx1g")
@@ -102,7 +100,7 @@ def measure(engine: Engine, count: int) -> ManyFigures:
     Raise RuntimeError if a task fails, or if a record is missing or doubled.
     """
     names = [f"{engine.group}-{number}" for number in range(count)]
-    with _topic(engine.bootstrap_servers, engine.group):
+    with temporary_topic(engine.bootstrap_servers, engine.group, _PARTITIONS):
         with engine:
             began = time.monotonic()
             for name in names:
@@ -125,14 +123,6 @@ def measure(engine: Engine, count: int) -> ManyFigures:
         _compare(engine.bootstrap_servers, engine.group, count)
     cpu = usage.cpu_s * 60 / _WATCHED_S
     return ManyFigures(created, running, cpu, usage.pss_mb, status, deleted * 1000, ready, restarted)
-
-
-@contextmanager
-def _topic(bootstrap_servers: str, name: str) -> Iterator[None]:
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
-    admin.create_topics([NewTopic(name, _PARTITIONS, 1)])[name].result(30)
-    yield
-    admin.delete_topics([name])[name].result(30)
 
 
 def _ticking(topic: str) -> dict[str, str]:
@@ -175,39 +165,14 @@ def _milliseconds(engine: Engine) -> float:
 def _compare(bootstrap_servers: str, topic: str, count: int) -> None:
     """Each connector's records are 0, 1, 2 and so on, each once."""
     seen: dict[str, list[int]] = {}
-    for value in _committed(bootstrap_servers, topic):
-        record = json.loads(value)
+    for value in committed_values(bootstrap_servers, topic, _PARTITIONS):
+        record = json.loads(value or b"")
         seen.setdefault(record["name"], []).append(record["seqno"])
     if len(seen) != count:
         raise RuntimeError(f"records of {len(seen)} connectors, not of {count}")
     for name, numbers in seen.items():
         if sorted(numbers) != list(range(len(numbers))):
             raise RuntimeError(f"{name}: records are missing or doubled: {sorted(numbers)[:100]}")
-
-
-def _committed(bootstrap_servers: str, topic: str) -> Iterator[bytes]:
-    """Yield the values of all visible records."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "group.id": "bench-reader",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "log_level": 0,
-        }
-    )
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(_PARTITIONS)])
-    ends = 0
-    try:
-        while ends < _PARTITIONS:
-            for message in consumer.consume(10_000, timeout=1):
-                if message.error() is None:
-                    yield message.value()
-                else:
-                    ends += 1
-    finally:
-        consumer.close()
 
 
 if __name__ == "__main__":

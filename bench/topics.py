@@ -25,10 +25,10 @@ class Growth:
 
 
 @contextmanager
-def temporary_topic(bootstrap_servers: str, name: str) -> Iterator[str]:
-    """A topic of one partition for the length of the block."""
+def temporary_topic(bootstrap_servers: str, name: str, partitions: int = 1) -> Iterator[str]:
+    """A topic for the length of the block."""
     admin = _admin(bootstrap_servers)
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
     try:
         yield name
     finally:
@@ -123,6 +123,18 @@ def first_value(bootstrap_servers: str, topic: str) -> bytes | None:
         return None if message is None or message.error() else message.value()
 
 
+def committed_values(bootstrap_servers: str, topic: str, partitions: int) -> Iterator[bytes | None]:
+    """Yield the values of all visible records, in the order of each partition."""
+    with _reader(bootstrap_servers, topic, {"enable.partition.eof": True}, partitions) as consumer:
+        ends = 0
+        while ends < partitions:
+            for message in consumer.consume(10_000, timeout=1):
+                if message.error() is None:
+                    yield message.value()
+                else:
+                    ends += 1
+
+
 @contextmanager
 def receiving(bootstrap_servers: str, topic: str, receive: Callable[[Message, float], None]) -> Iterator[None]:
     """Call `receive(message, time.time())` for each visible record, in a thread, while the block runs."""
@@ -145,7 +157,7 @@ def receiving(bootstrap_servers: str, topic: str, receive: Callable[[Message, fl
 
 
 @contextmanager
-def _reader(bootstrap_servers: str, topic: str, settings: dict[str, object]) -> Iterator[Consumer]:
+def _reader(bootstrap_servers: str, topic: str, settings: dict[str, object], partitions: int = 1) -> Iterator[Consumer]:
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -157,7 +169,7 @@ def _reader(bootstrap_servers: str, topic: str, settings: dict[str, object]) -> 
             **settings,
         }
     )
-    consumer.assign([TopicPartition(topic, 0, 0)])
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
     try:
         yield consumer
     finally:
