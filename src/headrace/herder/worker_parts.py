@@ -13,8 +13,8 @@ from headrace.api.error_text import error_line
 from headrace.model.deadline import Clock, Deadline
 from headrace.worker.stages import Stages
 
-_REMOTE_S: Final = 2.0
-"""Seconds that all other workers together have to answer."""
+REMOTE_SECONDS: Final = 2.0
+"""All other workers together have them to answer."""
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -48,7 +48,7 @@ class WorkerParts:
             if worker != self._own and there is not None:
                 stage = f"{request.name} of worker {worker}'s part"
                 asked[worker] = self._stages.run_in_background(stage, partial(there, worker))
-        deadline = Deadline.after(_REMOTE_S, self._clock)
+        deadline = Deadline.after(REMOTE_SECONDS, self._clock)
         answers: dict[str, T | str] = {}
         if self._own in workers:
             answers[self._own] = request.here()
@@ -62,7 +62,7 @@ def _answer(worker: str, future: Future[Json], deadline: Deadline, request: Part
     try:
         found = future.result(deadline.remaining())
     except TimeoutError:
-        return f"its worker, {worker}, has not answered within {_REMOTE_S:g} s"
+        return f"its worker, {worker}, has not answered within {REMOTE_SECONDS:g} s"
     except Exception as error:
         return f"its worker, {worker}, has not answered: {error_line(error)}"
     try:

@@ -13,6 +13,7 @@ from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.session_key_config import MacAlgorithm
 from headrace.herder.cluster_changes import ChangeQuery
 from headrace.herder.connector_logs import LogQuery
+from headrace.herder.worker_parts import REMOTE_SECONDS
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.rest.herder_request_handler import REQUEST_TIMEOUT_SECONDS
 from headrace.rest.internal_request_signature import SignedParts, sign
@@ -29,8 +30,8 @@ INTERNAL_HISTORY: Final = "/internal/history"
 INTERNAL_WORKER: Final = "/internal/worker"
 INTERNAL_LOGS: Final = "/internal/logs"
 INTERNAL_CHANGES: Final = "/internal/changes"
-_PART_SECONDS: Final = 2.0
-_LOGS_SECONDS: Final = 5.0
+_PART_SECONDS: Final = REMOTE_SECONDS + 3.0
+"""Longer than parts are waited for, so that one reason is given for a worker that is silent: that of the wait."""
 
 _FINAL: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR)
 """All other refusals are temporary: they end with the rebalance, or with a new leader or session key."""
@@ -104,7 +105,7 @@ class LeaderClient:
         return self._lines(INTERNAL_CHANGES, worker_url, query, key)
 
     def _lines(self, path: str, url: str, query: LogQuery | ChangeQuery, key: SessionKey | None) -> dict[str, Any]:
-        answer = self._send("POST", url, path, json.dumps(query.to_json()).encode(), key, _LOGS_SECONDS)
+        answer = self._send("POST", url, path, json.dumps(query.to_json()).encode(), key, _PART_SECONDS)
         if answer.status != HTTPStatus.OK:
             raise ConnectError(f"It answered {answer.status} to POST {path}: {_error_message(answer)}")
         found: dict[str, Any] = json.loads(answer.body)
