@@ -149,6 +149,7 @@ LONG: Final = (
     "java/test_known_plugins.py",
     "java/test_known_plugins_run.py",
     "java/test_iceberg_sink.py",
+    "java/test_mongodb.py",
     "java/test_bad_plugins.py",
     "java/test_mixed_chains.py",
     "java/test_dedicated_mirror_maker.py",
