@@ -2,7 +2,7 @@
 """Iceberg's own sink writes each record into a table once, whatever is killed.
 
 It commits consumer offsets in transactions of its own, with its consumer's membership in the group. Its artifact alone
-cannot write files: it is installed with those that can. The catalog is a directory.
+cannot write files: it is installed with those that can. The catalog is a directory, or tables of a PostgreSQL.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from confluent_kafka import Producer
@@ -22,12 +22,13 @@ from headrace.java.jvm import class_loader, find_class, jpype, plugin_loader
 from headrace.java.store import Installed, PluginStore
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
+from tests.support.postgres import DRIVER, USER, Postgres, found_postgres
 from tests.support.processes import kill_all
 from tests.support.sinks import committed, make_topic, wait_for_committed
 from tests.support.worker_process import PLUGINS, WorkerProcess
 
 SINK = "org.apache.iceberg:iceberg-kafka-connect:1.12.0"
-WRITERS = ("org.apache.iceberg:iceberg-parquet:1.12.0", "org.apache.hadoop:hadoop-client-runtime:3.4.2")
+WRITERS = ("org.apache.iceberg:iceberg-parquet:1.12.0", "org.apache.hadoop:hadoop-client-runtime:3.4.2", DRIVER)
 QUIET = "-Dorg.slf4j.simpleLogger.log.org.apache.kafka=warn"
 PARTITIONS = 3
 A_ROUND = 300
@@ -51,9 +52,65 @@ def worker(broker: EmbeddedBroker, iceberg: Installed, tmp_path: Path, unique: s
         yield running
 
 
-def rows(iceberg: Installed, table: Path) -> list[int]:
+class Catalog(Protocol):
+    """Where Iceberg finds its tables."""
+
+    def config(self) -> dict[str, str]:
+        """The sink's properties."""
+
+    def metadata(self) -> str | None:
+        """The place of table `shop.orders`, as Iceberg's `HadoopTables` takes it; None while there is no table."""
+
+
+class Files:
+    """A directory, in which Iceberg finds a table's newest state by a file of its own."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
+
+    def config(self) -> dict[str, str]:
+        return {"iceberg.catalog.type": "hadoop", "iceberg.catalog.warehouse": f"file://{self._warehouse}"}
+
+    def metadata(self) -> str | None:
+        table = self._warehouse / "shop" / "orders"
+        return str(table) if (table / "metadata" / "version-hint.text").exists() else None
+
+
+class Database:
+    """A PostgreSQL, in which each commit is a change of a row."""
+
+    def __init__(self, warehouse: Path, postgres: Postgres) -> None:
+        self._warehouse, self._postgres = warehouse, postgres
+
+    def config(self) -> dict[str, str]:
+        return {
+            "iceberg.catalog.type": "jdbc",
+            "iceberg.catalog.warehouse": f"file://{self._warehouse}",
+            "iceberg.catalog.uri": self._postgres.jdbc_url,
+            "iceberg.catalog.jdbc.user": USER,
+            "iceberg.catalog.jdbc.schema-version": "V1",
+        }
+
+    def metadata(self) -> str | None:
+        if self._postgres.sql("SELECT to_regclass('iceberg_tables') IS NULL") == [["t"]]:
+            return None
+        found = self._postgres.sql("SELECT metadata_location FROM iceberg_tables WHERE table_name = 'orders'")
+        return str(found[0][0]) if found else None
+
+
+@pytest.fixture(params=["files", "database"])
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]:
+    warehouse = tmp_path / "warehouse"
+    if request.param == "files":
+        yield Files(warehouse)
+        return
+    with Postgres(or_skip(found_postgres)) as postgres:
+        yield Database(warehouse, postgres)
+
+
+def rows(iceberg: Installed, catalog: Catalog) -> list[int]:
     """The numbers in the table as Iceberg reads it; none while there is no table."""
-    if not (table / "metadata" / "version-hint.text").exists():
+    if (metadata := catalog.metadata()) is None:
         return []
     jars = tuple(sorted(iceberg.directory.rglob("*.jar")))
 
@@ -61,7 +118,8 @@ def rows(iceberg: Installed, table: Path) -> list[int]:
         return jpype().JClass(find_class(jars, name))
 
     with class_loader(plugin_loader(jars)):
-        loaded = java("org.apache.iceberg.hadoop.HadoopTables")().load(str(table))
+        # The place is a directory, or a file of metadata.
+        loaded = java("org.apache.iceberg.hadoop.HadoopTables")().load(metadata)
         with closing(java("org.apache.iceberg.data.IcebergGenerics").read(loaded).build()) as records:
             return [int(str(record.getField("n"))) for record in records]
 
@@ -74,9 +132,9 @@ def send(bootstrap: str, topic: str, numbers: range) -> None:
 
 
 def test_each_record_is_in_the_table_once(
-    worker: WorkerProcess, broker: EmbeddedBroker, iceberg: Installed, unique: str, tmp_path: Path
+    worker: WorkerProcess, broker: EmbeddedBroker, iceberg: Installed, catalog: Catalog, unique: str
 ) -> None:
-    bootstrap, table = broker.bootstrap_servers, tmp_path / "warehouse" / "shop" / "orders"
+    bootstrap = broker.bootstrap_servers
     make_topic(bootstrap, unique, PARTITIONS)
     make_topic(bootstrap, f"control-{unique}")
     config = {
@@ -86,8 +144,7 @@ def test_each_record_is_in_the_table_once(
         "key.converter": "StringConverter",
         "value.converter": "JsonConverter",
         "value.converter.schemas.enable": "false",
-        "iceberg.catalog.type": "hadoop",
-        "iceberg.catalog.warehouse": f"file://{tmp_path / 'warehouse'}",
+        **catalog.config(),
         "iceberg.tables": "shop.orders",
         "iceberg.tables.auto-create-enabled": "true",
         "iceberg.control.topic": f"control-{unique}",
@@ -103,7 +160,7 @@ def test_each_record_is_in_the_table_once(
     worker.wait_for_tasks(unique, tasks=2)
 
     def wait_for_rows(count: int) -> None:
-        wait_for(lambda: len({*rows(iceberg, table)}) >= count, 60, lambda: f"{count} rows: {worker.log[-4000:]}")
+        wait_for(lambda: len({*rows(iceberg, catalog)}) >= count, 60, lambda: f"{count} rows: {worker.log[-4000:]}")
 
     for first, killed in zip(range(0, ALL, 2 * A_ROUND), KILLED, strict=True):
         send(bootstrap, unique, range(first, first + A_ROUND))
@@ -114,5 +171,5 @@ def test_each_record_is_in_the_table_once(
     ends = dict.fromkeys(range(PARTITIONS), ALL // PARTITIONS)
     wait_for_committed(bootstrap, unique, unique, ends)
     worker.delete(unique)
-    assert Counter(rows(iceberg, table)) == dict.fromkeys(range(ALL), 1)
+    assert Counter(rows(iceberg, catalog)) == dict.fromkeys(range(ALL), 1)
     assert committed(bootstrap, f"connect-{unique}", unique, PARTITIONS) == ends
