@@ -27,14 +27,14 @@ from headrace.broker.broker_files import (
 from headrace.broker.child_process import start_child
 from headrace.broker.free_port import free_port
 from headrace.jvm.ivy import Progress, read_pins, resolve_jars
-from headrace.jvm.java_runtime import find_java
+from headrace.jvm.java_runtime import ARCHIVE_IN_PLACE, find_java
 from headrace.jvm.user_cache import cache_directory, make_once
 
 log = logging.getLogger(__name__)
 
 _ARCHIVE_FILE = "classes.jsa"
 _PINS = Path(__file__).parent / "pins" / "broker.sha256"
-_ALWAYS = ("-Xlog:disable", "-Djava.awt.headless=true", "-XX:+UseSerialGC")
+_ALWAYS = ("-Xlog:disable", "-Djava.awt.headless=true", "-XX:+UseSerialGC", *ARCHIVE_IN_PLACE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from headrace.config.java_config import CONNECTOR_JAVA_OPTIONS, JAVA_OPTIONS
 from headrace.java.errors import java_errors
 from headrace.java.process_options import are_usual, with_chosen
 from headrace.jvm.ivy import Progress, resolve_jars
-from headrace.jvm.java_runtime import JavaRuntime, find_java
+from headrace.jvm.java_runtime import ARCHIVE_IN_PLACE, JavaRuntime, find_java
 
 Jars = tuple[Path, ...]
 
@@ -32,6 +32,7 @@ _LOGGING: Final = "-Dorg.slf4j.simpleLogger"
 _OPTIONS: Final = (
     "-Xrs",  # signals are Python's
     "-XX:+UseSerialGC",
+    *ARCHIVE_IN_PLACE,
     "-Djava.awt.headless=true",
     # Functions of a batch live as long as it: to compile a variant of each, as Java does after 127 calls, is dear.
     "-Djava.lang.invoke.MethodHandle.CUSTOMIZE_THRESHOLD=-1",

