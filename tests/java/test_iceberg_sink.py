@@ -58,7 +58,7 @@ class Catalog(Protocol):
     def config(self) -> dict[str, str]:
         """The sink's properties."""
 
-    def metadata(self) -> str | None:
+    def table(self) -> str | None:
         """The place of table `shop.orders`, as Iceberg's `HadoopTables` takes it; None while there is no table."""
 
 
@@ -71,7 +71,7 @@ class Files:
     def config(self) -> dict[str, str]:
         return {"iceberg.catalog.type": "hadoop", "iceberg.catalog.warehouse": f"file://{self._warehouse}"}
 
-    def metadata(self) -> str | None:
+    def table(self) -> str | None:
         table = self._warehouse / "shop" / "orders"
         return str(table) if (table / "metadata" / "version-hint.text").exists() else None
 
@@ -91,7 +91,7 @@ class Database:
             "iceberg.catalog.jdbc.schema-version": "V1",
         }
 
-    def metadata(self) -> str | None:
+    def table(self) -> str | None:
         if self._postgres.sql("SELECT to_regclass('iceberg_tables') IS NULL") == [["t"]]:
             return None
         found = self._postgres.sql("SELECT metadata_location FROM iceberg_tables WHERE table_name = 'orders'")
@@ -110,7 +110,7 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]
 
 def rows(iceberg: Installed, catalog: Catalog) -> list[int]:
     """The numbers in the table as Iceberg reads it; none while there is no table."""
-    if (metadata := catalog.metadata()) is None:
+    if (table := catalog.table()) is None:
         return []
     jars = tuple(sorted(iceberg.directory.rglob("*.jar")))
 
@@ -119,7 +119,7 @@ def rows(iceberg: Installed, catalog: Catalog) -> list[int]:
 
     with class_loader(plugin_loader(jars)):
         # The place is a directory, or a file of metadata.
-        loaded = java("org.apache.iceberg.hadoop.HadoopTables")().load(metadata)
+        loaded = java("org.apache.iceberg.hadoop.HadoopTables")().load(table)
         with closing(java("org.apache.iceberg.data.IcebergGenerics").read(loaded).build()) as records:
             return [int(str(record.getField("n"))) for record in records]
 

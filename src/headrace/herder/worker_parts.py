@@ -14,7 +14,7 @@ from headrace.model.deadline import Clock, Deadline
 from headrace.worker.stages import Stages
 
 REMOTE_SECONDS: Final = 2.0
-"""All other workers together have them to answer."""
+"""Seconds that all other workers together have to answer."""
 
 T = TypeVar("T")
 Json = dict[str, Any]
