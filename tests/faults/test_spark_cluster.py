@@ -90,11 +90,7 @@ class Numbers:
 
     def end(self) -> None:
         """Nothing was lost or doubled; offsets are where the records are."""
-        answer = self.worker.rest.put(f"/connectors/{self.name}/stop")
-        assert answer.status_code == 204, answer.text
-        wait_for(
-            lambda: not self.worker.task_states(self.name), 60, lambda: f"its stop: {self.worker.status(self.name)}"
-        )
+        self.worker.stop_connector(self.name)
         seen = values(self._bootstrap, self.name)
         assert_contiguous(seen, len(seen))
         topic = self.worker.properties["offset.storage.topic"]

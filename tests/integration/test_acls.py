@@ -137,11 +137,6 @@ def change(worker: WorkerProcess, method: str, **body: Any) -> httpx2.Response:
     return once_settled(lambda: worker.rest.request(method, f"/connectors/{NAME}/offsets", **body))
 
 
-def stop(worker: WorkerProcess) -> None:
-    assert once_settled(lambda: worker.rest.put(f"/connectors/{NAME}/stop")).status_code == 204
-    wait_for(lambda: worker.status(NAME)["tasks"] == [], 60, lambda: f"no tasks: {worker.status(NAME)}")
-
-
 def alter(worker: WorkerProcess) -> httpx2.Response:
     body = {"offsets": [{"partition": {"id": 0}, "offset": {"seqno": 1000}}]}
     return change(worker, "PATCH", json=body)
@@ -152,7 +147,7 @@ def test_with_the_listed_rights_all_works(worker: WorkerProcess, guarded: tuple[
     reconfigure(worker)
     worker.wait_for_tasks(NAME, tasks=2)
     wait_for(lambda: read_committed(bootstrap, DATA), 60, "records")
-    stop(worker)
+    worker.stop_connector(NAME)
     assert alter(worker).status_code == 204
     found = worker.rest.get(f"/connectors/{NAME}/offsets").json()["offsets"]
     assert {"partition": {"id": 0}, "offset": {"seqno": 1000}} in found
@@ -217,7 +212,7 @@ def test_a_missing_acl_of_the_leader_is_reported_in_answers(
 def test_a_missing_acl_for_changing_offsets_is_reported_in_the_answer(
     worker: WorkerProcess, rules: Rules, right: Right, expected: str
 ) -> None:
-    stop(worker)
+    worker.stop_connector(NAME)
     with rules.without(right):
         answer = alter(worker)
     assert worker.rest.put(f"/connectors/{NAME}/resume").status_code == 202

@@ -153,14 +153,14 @@ def test_a_source_that_writes_elsewhere(
     worker.create(unique, **config)
     wait_for_values(elsewhere.bootstrap_servers, unique, 4)
     wait_for(lambda: reported(worker, unique) == position(19), 60, lambda: f"the end: {reported(worker, unique)}")
-    stop(worker, unique)
+    worker.stop_connector(unique)
     change_by_rest(worker, unique, {"offsets": position(8)})
     assert reported(worker, unique) == position(8)
     assert stored() == [{"position": 8}, {"position": 8}]
     assert worker.rest.put(f"/connectors/{unique}/resume").status_code == 202
     assert wait_for_values(elsewhere.bootstrap_servers, unique, 6) == [*lines, b"three", b"four"]
     wait_for(lambda: reported(worker, unique) == position(19), 60, lambda: f"the end: {reported(worker, unique)}")
-    stop(worker, unique)
+    worker.stop_connector(unique)
     change_by_rest(worker, unique)
     assert reported(worker, unique) == []
     assert stored() == [None, None]
@@ -184,12 +184,12 @@ def test_a_sink_that_reads_elsewhere(
         return [{"partition": {"kafka_topic": unique, "kafka_partition": 0}, "offset": {"kafka_offset": wanted}}]
 
     wait_for(lambda: reported(worker, unique) == offset(10), 60, lambda: f"the end: {reported(worker, unique)}")
-    stop(worker, unique)
+    worker.stop_connector(unique)
     change_by_rest(worker, unique, {"offsets": offset(7)})
     assert reported(worker, unique) == offset(7)
     worker.rest.put(f"/connectors/{unique}/resume")
     assert wait_for_lines(file, 13)[10:] == ["7", "8", "9"]
-    stop(worker, unique)
+    worker.stop_connector(unique)
     change_by_rest(worker, unique)
     assert reported(worker, unique) == []
     worker.rest.put(f"/connectors/{unique}/resume")
@@ -200,11 +200,6 @@ def test_a_sink_that_reads_elsewhere(
 
 def reported(worker: WorkerProcess, name: str) -> Any:
     return worker.rest.get(f"/connectors/{name}/offsets").json()["offsets"]
-
-
-def stop(worker: WorkerProcess, name: str) -> None:
-    assert worker.rest.put(f"/connectors/{name}/stop").status_code == 204
-    wait_for(lambda: worker.status(name)["tasks"] == [], 30, lambda: f"no tasks: {worker.status(name)}")
 
 
 def change_by_rest(worker: WorkerProcess, name: str, body: dict[str, Any] | None = None) -> None:

@@ -121,10 +121,7 @@ def test_a_connectors_preview_continues_at_its_committed_offsets(
     previewing.create(unique, **{name: text for name, text in config.items() if name != "name"})
     wait_for_values(broker.bootstrap_servers, unique, 2)
     wait_for(lambda: previewing.rest.get(f"/connectors/{unique}/offsets").json()["offsets"], 60, "offsets")
-    stopped = previewing.rest.put(f"/connectors/{unique}/stop")
-    assert stopped.status_code == 204
-    wait_for(lambda: previewing.status(unique)["connector"]["state"] == "STOPPED", 60, "the stop")
-    wait_for(lambda: not previewing.task_states(unique), 60, "the tasks' end")
+    previewing.stop_connector(unique)
     with file.open("a") as appending:
         appending.write("three\n")
     offsets, before = previewing.rest.get(f"/connectors/{unique}/offsets").json(), ends_at_rest(broker)

@@ -37,12 +37,6 @@ def offsets(topic: str, offset: int | None, partition: int = 0) -> dict[str, Any
     return {"partition": where, "offset": None if offset is None else {"kafka_offset": offset}}
 
 
-def stop(worker: WorkerProcess, name: str) -> None:
-    assert worker.rest.put(f"/connectors/{name}/stop").status_code == 204
-    wait_for(lambda: worker.status(name)["connector"]["state"] == "STOPPED", 30, "STOPPED")
-    wait_for(lambda: worker.status(name)["tasks"] == [], 30, "no tasks")
-
-
 def change(worker: WorkerProcess, method: str, name: str, *wanted: dict[str, Any]) -> httpx2.Response:
     body = {"json": {"offsets": list(wanted)}} if wanted else {}
     return once_settled(lambda: worker.rest.request(method, f"/connectors/{name}/offsets", **body))
@@ -71,13 +65,13 @@ def test_altered_and_reset(
     refused = change(worker, "PATCH", unique, offsets(unique, 7))
     assert (refused.status_code, "STOPPED" in refused.text or "stopped" in refused.text) == (400, True)
 
-    stop(worker, unique)
+    worker.stop_connector(unique)
     assert change(worker, "PATCH", unique, offsets(unique, 7)).status_code in (200, 204)
     assert reported(worker, unique) == [offsets(unique, 7)]
     worker.rest.put(f"/connectors/{unique}/resume")
     assert wait_for_lines(file, 13)[10:] == ["7", "8", "9"]
 
-    stop(worker, unique)
+    worker.stop_connector(unique)
     assert group in groups(bootstrap)
     assert change(worker, "DELETE", unique).status_code in (200, 204)
     assert group not in groups(bootstrap)

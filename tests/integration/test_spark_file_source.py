@@ -291,9 +291,7 @@ def test_a_file_that_has_gone_in_the_middle_fails_the_task_and_an_operator_can_g
 
 
 def _write_offset(worker: WorkerProcess, name: str, offset: dict[str, Any]) -> None:
-    assert worker.rest.put(f"/connectors/{name}/stop").status_code == 204
-    wait_for(lambda: worker.status(name)["connector"]["state"] == "STOPPED", 30, "the connector STOPPED")
-    wait_for(lambda: worker.task_states(name) == [], 30, "no tasks")
+    worker.stop_connector(name)
     partition = {"path": worker.rest.get(f"/connectors/{name}/config").json()["path"]}
     change = {"offsets": [{"partition": partition, "offset": offset}]}
     answer = once_settled(lambda: worker.rest.patch(f"/connectors/{name}/offsets", json=change))

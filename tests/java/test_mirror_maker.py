@@ -148,7 +148,7 @@ def test_offsets_of_copies_with_the_same_name(mirror: WorkerProcess, clusters: C
     write(clusters.source, unique, 0, 300)
     mirror.create(unique, **clusters.source_config(unique, **IDENTITY))
     clusters.wait_for_copy(unique, unique)
-    stop(mirror, unique)
+    mirror.stop_connector(unique)
     path = f"/connectors/{unique}/offsets"
     last = {p: read_partition(clusters.source, unique, p)[-1].offset for p in range(PARTITIONS)}
     offsets = mirror.rest.get(path).json()["offsets"]
@@ -171,9 +171,3 @@ def test_offsets_of_copies_with_the_same_name(mirror: WorkerProcess, clusters: C
 def offset_of(topic: str, partition: int, offset: int) -> dict[str, dict[str, Any]]:
     """An offset of a MirrorSourceConnector: that of the last record that is copied."""
     return {"partition": {"cluster": "a", "partition": partition, "topic": topic}, "offset": {"offset": offset}}
-
-
-def stop(mirror: WorkerProcess, name: str) -> None:
-    mirror.rest.put(f"/connectors/{name}/stop")
-    wait_for(lambda: mirror.status(name)["connector"]["state"] == "STOPPED", 60, "the stop")
-    wait_for(lambda: not mirror.status(name)["tasks"], 60, "the ends of its tasks")

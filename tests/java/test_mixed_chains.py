@@ -15,7 +15,6 @@ from headrace import KAFKA_VERSION
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.java.store import PluginStore
 from tests.support.debian import or_skip
-from tests.support.polling import wait_for
 from tests.support.sinks import make_topic, send, wait_for_committed, wait_for_lines
 from tests.support.topics import Read, read_committed, wait_for_values
 from tests.support.worker_process import PLUGINS, WorkerProcess
@@ -282,8 +281,7 @@ def test_a_killed_source_and_offsets_that_an_operator_sets(
     assert wait_for_values(bootstrap, unique, 6000, 120) == [line.encode() for line in lines]
 
     place, partition = f"/connectors/{unique}/offsets", {"filename": str(file)}
-    assert worker.rest.put(f"/connectors/{unique}/stop").status_code == 204
-    wait_for(lambda: worker.status(unique)["connector"]["state"] == "STOPPED" and not worker.task_states(unique), 60)
+    worker.stop_connector(unique)
     at = {"partition": partition, "offset": {"position": file.stat().st_size}}
     assert worker.rest.get(place).json()["offsets"] == [at]
     refused = worker.rest.patch(place, json={"offsets": [{"partition": partition, "offset": {"position": -1}}]})
