@@ -20,6 +20,7 @@ from headrace.logs.context import within
 from headrace.logs.loggers import Loggers
 from headrace.logs.printed import log_pipe
 from headrace.model.info import SparkCores
+from headrace.model.thread_switching import adapt_switch_interval
 from headrace.spark.channel.frame_limits import ResultLimit
 from headrace.spark.channel.messages import Attach
 from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
@@ -108,11 +109,13 @@ class SparkTaskLauncher:
         task = LaunchedTask(key, spec, listener, on.engine, self._loggers, self._limits(spec, on.breaker))
         with self._lock:
             self._tasks[key] = task
+            adapt_switch_interval(len(self._tasks))
         on.add(task)
 
         def gone(task: LaunchedTask) -> None:
             with self._lock:
                 self._tasks.pop(task.key, None)
+                adapt_switch_interval(len(self._tasks))
             on.remove(task)
             if own:
                 self._own.release(spec.id.connector)
