@@ -10,7 +10,7 @@ import pytest
 
 from headrace.model.thread_switching import switch_interval
 
-_THREADS = 400
+_THREADS = 100
 _WAKES = """
 import ctypes, os, resource, select, sys, threading, time
 from headrace.model.thread_switching import adapt_switch_interval
