@@ -16,9 +16,7 @@ def create_numbered(worker: WorkerProcess, name: str, count: int, **more: str) -
     worker.create(name, **{"connector.class": NUMBERED, "tasks.max": "1", "topic": name, "count": str(count), **more})
 
 
-def assert_exactly_once(
-    bootstrap: str, topic: str, count: int, offsets_topic: str, connector: str, id: str = "0"
-) -> None:
+def assert_exactly_once(bootstrap: str, topic: str, count: int, offsets_topic: str, connector: str) -> None:
     """Numbers 0 to ``count`` - 1, each once and in order, and the last committed offset is the last visible record."""
     seen = wait_for_values(bootstrap, topic, count, 90)
     assert_contiguous(seen, count)

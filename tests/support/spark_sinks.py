@@ -88,8 +88,7 @@ def kill_task(worker: WorkerProcess, connector: str) -> None:
 
 def change_offsets(worker: WorkerProcess, connector: str, *offsets: dict[str, Any]) -> httpx2.Response:
     """Stop a connector, if it runs, and give it other offsets, or none; it stays stopped."""
-    worker.rest.put(f"/connectors/{connector}/stop")
-    worker.wait_for_tasks(connector, tasks=0)
+    worker.stop_connector(connector)
     method, body = ("PATCH", {"json": {"offsets": list(offsets)}}) if offsets else ("DELETE", {})
     headers = {"Accept": "application/json"}
     return once_settled(

@@ -195,15 +195,11 @@ class WorkerProcess:
     def task_states(self, name: str) -> list[str]:
         return [task["state"] for task in self.status(name).get("tasks", [])]
 
-    def stop_connector(self, name: str, seconds: float = 60) -> None:
+    def stop_connector(self, name: str) -> None:
         """Stop a connector, until its status says so and has no tasks: STOPPED alone comes before its tasks end."""
-        answer = once_settled(lambda: self.rest.put(f"/connectors/{name}/stop"))
-        assert answer.status_code == 204, answer.text
-        wait_for(
-            lambda: self.status(name)["connector"]["state"] == "STOPPED" and not self.task_states(name),
-            seconds,
-            lambda: f"the stop of {name}: {self.status(name)}",
-        )
+        assert once_settled(lambda: self.rest.put(f"/connectors/{name}/stop")).status_code == 204
+        wait_for(lambda: self.status(name)["connector"]["state"] == "STOPPED", 60, lambda: str(self.status(name)))
+        self.wait_for_tasks(name, tasks=0)
 
     def wait_for_tasks(self, name: str, state: str = "RUNNING", tasks: int = 1, seconds: float = 90) -> None:
         wait_for(
