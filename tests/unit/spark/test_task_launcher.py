@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The launcher's part in the worker, while Spark has not started."""
+
+from __future__ import annotations
+
+import sys
+
+from headrace.config.engine_config import EngineConfig
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.thread_switching import switch_interval
+from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
+from headrace.task.task_spec import TaskKind, TaskSpec
+
+_TASKS = 60
+
+
+class _Listener:
+    def on_event(self, id: ConnectorTaskId, event: object) -> None:
+        pass
+
+
+def _spec(task: int) -> TaskSpec:
+    return TaskSpec(ConnectorTaskId("c", task), TaskKind.SOURCE, "m:C", {}, {}, {}, {}, {}, "offsets", True)
+
+
+def test_threads_switch_less_often_while_it_has_many_tasks() -> None:
+    launcher = SparkTaskLauncher(EngineConfig())
+    try:
+        tasks = [launcher.launch(_spec(task), _Listener()) for task in range(_TASKS)]
+        assert sys.getswitchinterval() == switch_interval(_TASKS) > switch_interval(0)
+        for each in tasks:
+            each.stop()
+        assert all(each.await_stopped(30) for each in tasks)
+        assert sys.getswitchinterval() == switch_interval(0)
+    finally:
+        launcher.stop(10)
