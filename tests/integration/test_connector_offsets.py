@@ -66,11 +66,7 @@ def state(worker: WorkerProcess, name: str) -> Any:
 
 
 def stop(worker: WorkerProcess, url: str) -> None:
-    name = url.rpartition("/")[2]
-    answer = worker.rest.put(f"{url}/stop")
-    assert (answer.status_code, answer.content) == (204, b"")
-    wait_for(lambda: state(worker, name) == "STOPPED", 30, lambda: f"the stop: {worker.status(name)}")
-    wait_for(lambda: worker.status(name)["tasks"] == [], 30, lambda: f"no tasks: {worker.status(name)}")
+    worker.stop_connector(url.rpartition("/")[2])
 
 
 def resume(worker: WorkerProcess, url: str) -> None:

@@ -97,7 +97,7 @@ class Journal:
 
     def wait_for_values(self, values: Sequence[str], seconds: float = 60) -> None:
         """Until each has been put at least once."""
-        wait_for(lambda: set(values) <= set(self.values()), seconds, lambda: f"{len(values)} values: {self.values()}")
+        wait_for(lambda: set(values) <= set(self.values()), seconds, lambda: f"{len(values)}: {self.events()[-3:]}")
 
 
 def create_journal_sink(worker: WorkerProcess, name: str, topics: str, journal: Journal, **more: str) -> None:

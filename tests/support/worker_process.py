@@ -197,8 +197,10 @@ class WorkerProcess:
 
     def stop_connector(self, name: str) -> None:
         """Stop a connector, until its status says so and has no tasks: STOPPED alone comes before its tasks end."""
-        assert once_settled(lambda: self.rest.put(f"/connectors/{name}/stop")).status_code == 204
-        wait_for(lambda: self.status(name).get("connector", {}).get("state") == "STOPPED", 60, f"{name} STOPPED")
+        answer = once_settled(lambda: self.rest.put(f"/connectors/{name}/stop"))
+        assert (answer.status_code, answer.content) == (204, b"")
+        found = self.status
+        wait_for(lambda: found(name).get("connector", {}).get("state") == "STOPPED", 60, lambda: str(found(name)))
         self.wait_for_tasks(name, tasks=0)
 
     def wait_for_tasks(self, name: str, state: str = "RUNNING", tasks: int = 1, seconds: float = 90) -> None:

@@ -4,29 +4,22 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from headrace.config.engine_config import EngineConfig
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.thread_switching import switch_interval
 from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
-from headrace.task.task_spec import TaskKind, TaskSpec
+from tests.unit.spark.conftest import SPEC, HeardTask
 
 _TASKS = 60
-
-
-class _Listener:
-    def on_event(self, id: ConnectorTaskId, event: object) -> None:
-        pass
-
-
-def _spec(task: int) -> TaskSpec:
-    return TaskSpec(ConnectorTaskId("c", task), TaskKind.SOURCE, "m:C", {}, {}, {}, {}, {}, "offsets", True)
 
 
 def test_threads_switch_less_often_while_it_has_many_tasks() -> None:
     launcher = SparkTaskLauncher(EngineConfig())
     try:
-        tasks = [launcher.launch(_spec(task), _Listener()) for task in range(_TASKS)]
+        specs = [replace(SPEC, id=ConnectorTaskId("c", task)) for task in range(_TASKS)]
+        tasks = [launcher.launch(spec, HeardTask()) for spec in specs]
         assert sys.getswitchinterval() == switch_interval(_TASKS) > switch_interval(0)
         for each in tasks:
             each.stop()
