@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import itertools
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,6 +26,7 @@ from tests.support.worker_process import WorkerProcess
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+CANNOT, AGAIN = "Traces cannot be sent", "Traces are sent again"
 
 
 class Collector(ThreadingHTTPServer):
@@ -100,6 +104,14 @@ def collector() -> Iterator[Collector]:
     running.close()
 
 
+def reports(worker: WorkerProcess) -> list[list[str]]:
+    """Return which of the two lines the worker and each of its tasks have logged, in their order."""
+    found = collections.defaultdict(list)
+    for task, report in re.findall(rf" (?:INFO|WARNING) (\[\S+\] )?({CANNOT}|{AGAIN})", worker.log):
+        found[task].append(report)
+    return list(found.values())
+
+
 def test_requests_rebalances_starts_transactions_and_puts(
     own_worker: WorkerProcess, collector: Collector, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
@@ -154,7 +166,10 @@ def test_requests_rebalances_starts_transactions_and_puts(
     }
     assert collector.api_keys == {"secret"}
 
-    # A collector that is gone: each process logs one line, and all goes on.
+    # A collector that is gone: each process logs one line each time, and all goes on.
+    def own_log() -> str:
+        return own_worker.log[-3000:]
+
     port = collector.server_port
     collector.close()
     with lines.open("a") as appending:
@@ -163,16 +178,17 @@ def test_requests_rebalances_starts_transactions_and_puts(
             appending.flush()
             wait_for_values(broker.bootstrap_servers, unique, line)
     own_worker.rest.get("/connectors")
-    wait_for(lambda: own_worker.log.count("Traces cannot be sent") == 3, 60, lambda: own_worker.log[-3000:])
+    wait_for(lambda: [process[-1] for process in reports(own_worker)] == [CANNOT] * 3, 60, own_log)
     assert own_worker.rest.get("/connectors").status_code == 200
     again = Collector(port)
     try:
         own_worker.rest.get("/connectors")
-        wait_for(lambda: "Traces are sent again" in own_worker.log, 40, lambda: own_worker.log[-3000:])
+        wait_for(lambda: AGAIN in own_worker.log, 40, own_log)
     finally:
         again.close()
     assert own_worker.stop() == 0
-    assert own_worker.log.count("Traces cannot be sent") <= 4
+    for process in reports(own_worker):
+        assert process == list(itertools.islice(itertools.cycle([CANNOT, AGAIN]), len(process)))
 
 
 def test_a_trace_continues_in_the_leader_that_a_request_is_forwarded_to(
