@@ -70,13 +70,15 @@ _LABELS = (
 def main(
     connectors: Annotated[int, typer.Option(min=2)] = 100,
     engine: Annotated[list[str] | None, typer.Option(help="`java` or `headrace`; both by default.")] = None,
+    tasks_per_process: Annotated[int, typer.Option(min=1, help="`tasks.per.process` of headrace.")] = 1,
 ) -> None:
     """Measure both engines, one after the other, on a broker of their own each."""
     kinds: dict[str, type[Engine]] = {each.name: each for each in (java_connect.JavaConnect, Headrace)}
     if "java" in (engine or kinds):
         java_connect.fetch()
-    found = {name: _measured(kinds[name], connectors) for name in engine or kinds}
-    table = Table(*("", *found, ""), title=f"{connectors} connectors with one task and one record a second")
+    found = {name: _measured(kinds[name], connectors, tasks_per_process) for name in engine or kinds}
+    shared = f", {tasks_per_process} tasks in a process of headrace's" if tasks_per_process > 1 else ""
+    table = Table(*("", *found, ""), title=f"{connectors} connectors with one task and one record a second{shared}")
     for (label, unit), *values in zip(_LABELS, *map(astuple, found.values()), strict=True):
         table.add_row(label, *(f"{value:,.1f}" for value in values), unit)
     console = Console()
@@ -84,13 +86,14 @@ def main(
     console.print(conditions_now(), highlight=False)
 
 
-def _measured(kind: type[Engine], connectors: int) -> ManyFigures:
+def _measured(kind: type[Engine], connectors: int, tasks_per_process: int) -> ManyFigures:
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as temporary:
         directory = Path(temporary)
         with EmbeddedBroker(directory / "broker", 0, jvm_options=_BROKER_JVM_OPTIONS) as broker:
             engine = kind(broker.bootstrap_servers, directory / kind.name, group=f"bench-many-{kind.name}")
             if isinstance(engine, Headrace):
                 engine.more["spark.master"] = f"local[{connectors + 16},4]"  # by default as many tasks as 256
+                engine.more["tasks.per.process"] = str(tasks_per_process)
             return measure(engine, connectors)
 
 

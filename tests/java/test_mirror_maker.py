@@ -125,9 +125,11 @@ def test_a_group_goes_on_in_the_other_cluster(mirror: WorkerProcess, clusters: C
     left = [number_of(r) for p in range(PARTITIONS) for r in read_partition(clusters.source, unique, p)[consumed[p] :]]
     seen = rest_of(clusters.target, group, copy, left)
     for partition, offset in translated.items():
-        assert offset > 0
-        expected = [each for each in read_partition(clusters.target, copy, partition) if each.offset >= offset]
-        assert [each for each in seen if each.partition == partition] == expected
+        consumer = [each for each in seen if each.partition == partition]
+        # A later checkpoint may have come before the consumer, and be nearer.
+        assert 0 < offset <= consumer[0].offset
+        copies = read_partition(clusters.target, copy, partition)
+        assert consumer == [each for each in copies if each.offset >= consumer[0].offset]
     wait_for_count(clusters.target, "heartbeats", 3)
     assert {record.key for record in contents(clusters.target, "heartbeats")} == {b"\0\1a\0\1b"}
 

@@ -42,6 +42,7 @@ ERRORS_LOG_ENABLE: Final = "errors.log.enable"
 ERRORS_LOG_MESSAGES: Final = "errors.log.include.messages"
 FRAME_JOB_TIMEOUT: Final = "frame.job.timeout.ms"
 TASK_ISOLATION: Final = "spark.task.isolation"
+TASKS_PER_PROCESS: Final = "tasks.per.process"
 STALLED_TIMEOUT: Final = "task.stalled.timeout.ms"
 LABELS: Final = "headrace.labels"
 """A connector's labels, separated by commas; for `headrace apply`, without a meaning to workers."""
@@ -145,6 +146,11 @@ def _define_running(definition: ConfigDef) -> None:
     )  # fmt: skip
     define_connector_restarts(definition, _COMMON, 18)
     define_connector_java_options(definition, _COMMON, 20)
+    definition.define(TASKS_PER_PROCESS, Type.INT, None, importance=low, validator=Nullable(Range.at_least(1)),
+                      doc="The most tasks, of this and of other connectors with the same value, that run in one "
+                          "process; by default the worker's value. Those in Java have a process each.",
+                      group=_COMMON, order_in_group=21, width=Width.SHORT,
+                      display_name="Tasks per Process")  # fmt: skip
 
 
 def _define_errors(definition: ConfigDef) -> None:

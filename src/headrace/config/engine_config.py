@@ -12,7 +12,7 @@ from headrace.api.frame_sql import FUNCTIONS_ALLOWED, REFUSED_FUNCTIONS
 from headrace.api.jdbc_urls import URLS_ALLOWED
 from headrace.api.validators import Range, ValidList, ValidString
 from headrace.config.base_config import BaseConfig
-from headrace.config.connector_config import FRAME_JOB_TIMEOUT, ISOLATIONS, TASK_ISOLATION
+from headrace.config.connector_config import FRAME_JOB_TIMEOUT, ISOLATIONS, TASK_ISOLATION, TASKS_PER_PROCESS
 
 TASK_CHANNEL_TLS: Final = "task.channel.tls"
 TASK_CHANNEL_PORT: Final = "task.channel.port"
@@ -43,7 +43,8 @@ class EngineConfig:
     ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``; ``start_timeout``, in
     seconds, is ``engine.start.timeout.ms``, ``console`` is ``engine.console.*``; ``frame_timeout``, ``frame_deaths``,
     ``frame_window``, ``frame_result_bytes`` and ``frame_result_rows`` are ``frame.job.*``, times in seconds.
-    ``isolation`` is ``spark.task.isolation``. ``rest_guarded``: the REST API authenticates its users.
+    ``isolation`` is ``spark.task.isolation``, ``tasks_per_process`` is ``tasks.per.process``.
+    ``rest_guarded``: the REST API authenticates its users.
     """
 
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +60,7 @@ class EngineConfig:
     frame_result_bytes: int = 256 * 1024 * 1024
     frame_result_rows: int = 1_000_000
     isolation: str = "none"
+    tasks_per_process: int = 1
 
 
 def define_engine(definition: ConfigDef) -> ConfigDef:
@@ -84,6 +86,10 @@ def define_engine(definition: ConfigDef) -> ConfigDef:
         .define(TASK_ISOLATION, Type.STRING, "none", importance=low, validator=ValidString(*ISOLATIONS),
                 doc="none: the tasks of all connectors share the worker's Spark application and its JVM; connector: "
                     "each connector's tasks have their own. For connectors that do not set it. headrace only.")
+        .define(TASKS_PER_PROCESS, Type.INT, 1, importance=low, validator=Range.at_least(1),
+                doc="The most tasks that run in one process, which is lost for all of them if one makes it end or "
+                    "does not stop; 1: each has its own, as those in Java always have. For connectors that do not "
+                    "set it. headrace only.")
     )  # fmt: skip
 
 
@@ -131,4 +137,5 @@ def engine_config(config: BaseConfig, plugin_path: tuple[str, ...], *, rest_guar
         frame_result_bytes=config.get(FRAME_RESULT_BYTES),
         frame_result_rows=config.get(FRAME_RESULT_ROWS),
         isolation=config.get(TASK_ISOLATION),
+        tasks_per_process=config.get(TASKS_PER_PROCESS),
     )

@@ -21,6 +21,11 @@ def context_of(id: str | ConnectorTaskId) -> str:
     return f"[{id.connector}|task-{id.task}] " if isinstance(id, ConnectorTaskId) else f"[{id}|worker] "
 
 
+def current_context() -> str:
+    """Return the context of the calling thread as ``context_of`` does; empty without one."""
+    return _current.get()
+
+
 @contextmanager
 def log_context(id: str | ConnectorTaskId) -> Iterator[None]:
     """Mark lines that this thread logs meanwhile as about the connector or task."""

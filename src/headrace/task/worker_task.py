@@ -39,7 +39,10 @@ TaskFactories = Mapping[TaskKind, Callable[[TaskSpec, WorkerLink, TaskControl], 
 
 
 def run_task(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
-    """Run one attempt to its end; never raises. On the main thread of the task's process."""
+    """Run one attempt to its end; never raises.
+
+    On the main thread of its process, or on one of its own in a process that several tasks share.
+    """
     try:
         return _run_attempt(spec, link, control, factories)
     except ProducerFencedError as error:

@@ -34,6 +34,7 @@ OWN = {
     "frame.job.timeout.ms",
     "spark.task.isolation",
     "task.stalled.timeout.ms",
+    "tasks.per.process",
     "tasks.restart.max.attempts",
     "tasks.restart.policy",
 }

@@ -122,9 +122,9 @@ class HeardTask:
 class TaskProcess:
     """A task's process as the worker sees it: the other end of a real channel."""
 
-    def __init__(self, channels: TaskChannels, pid: int, machine: str) -> None:
+    def __init__(self, channels: TaskChannels, pid: int, machine: str, key: str = "key") -> None:
         self._connection = channels.endpoint.connect()
-        self._connection.send(Attach("key", pid, machine))
+        self._connection.send(Attach(key, pid, machine))
 
     def take(self, seconds: float = 10) -> Any:
         """The next message; CLOSED if the channel is broken, None if nothing comes in time."""

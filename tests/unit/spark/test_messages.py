@@ -19,6 +19,9 @@ from headrace.task.task_spec import TaskKind, TaskSpec
 SPEC = TaskSpec(ConnectorTaskId("c", 3), TaskKind.SOURCE, "m:C", {"a": "1"}, {}, {}, {}, {}, "offsets", True)
 EXAMPLES = [
     messages.Start(SPEC, True, {"root": 30}, ResultLimit(1, 2, "task 0 of connector c")),
+    messages.StartShared({"root": 30}),
+    messages.RunTask("k"),
+    messages.TaskOver("k"),
     messages.LogLevels({"root": 30, "a.b": 5}),
     messages.Attach("k", 1, "h"),
     messages.Log("l", 20, "text"),

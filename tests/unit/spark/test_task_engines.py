@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from headrace.logs.loggers import Loggers
 from headrace.spark.frames.frame_breaker import BreakerLimits
+from headrace.spark.task.shared_processes import SharedProcesses
 from headrace.spark.task.task_engines import OwnEngines
 from tests.support.polling import wait_for
 
@@ -36,7 +38,8 @@ def engines(tmp_path: Path, made: dict[str, list[Engine]]) -> OwnEngines:
         made.setdefault(connector, []).append(Engine(directory))
         return made[connector][-1]
 
-    return OwnEngines(tmp_path, BreakerLimits(deaths=1), engine)
+    shared = SharedProcesses(Loggers(), lambda launch, reason: None)
+    return OwnEngines(tmp_path, BreakerLimits(deaths=1), shared, engine)
 
 
 def test_the_tasks_of_a_connector_share_an_engine_that_ends_with_the_last(

@@ -28,6 +28,30 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class StartShared:
+    """Down, once, to a process that several tasks share: run tasks as they are ordered, until STOP.
+
+    ``log_levels`` are the worker's, as ``LogLevels`` has them.
+    """
+
+    log_levels: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTask:
+    """Down, to a shared process: attach for the launch ``key`` by a channel of its own, and run its task."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOver:
+    """Up, from a shared process: nothing runs any more for the launch ``key``, and its channel is closed."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class LogLevels:
     """Down: the levels of the process' loggers from now on, as those of the worker's."""
 

@@ -6,15 +6,17 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from headrace.api.error_text import clean_text
 from headrace.api.errors import ConfigError
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.logs.context import in_same_context
 from headrace.logs.formats import message_of, trace_of
 from headrace.logs.loggers import apply_levels
 from headrace.spark.channel.endpoint import Link
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from headrace.task.task_protocol import AnyRequest
 
 log = logging.getLogger(__name__)
+_CLOSE_TIMEOUT_S: Final = 10.0
+"""Seconds that the worker has to end its side of a channel."""
 
 
 class ChannelLink:
@@ -56,12 +60,14 @@ class ChannelLink:
         self._answers: dict[int, SimpleQueue[Answered]] = {}
         """A queue for the answer to each request that is under way, by the request's number."""
         self._finished = False
+        self._listener = threading.Thread()
         self._reported_topics: set[str] = set()
         self.frames = ProcessFrames(self.send_message, connection, results)
 
     def listen(self) -> None:
         """Start the listener thread."""
-        threading.Thread(target=self._listen, name="task-channel", daemon=True).start()
+        self._listener = threading.Thread(target=in_same_context(self._listen), name="task-channel", daemon=True)
+        self._listener.start()
 
     def send(self, event: ProcessEvent) -> None:
         if isinstance(event, TopicsUsed):
@@ -96,6 +102,17 @@ class ChannelLink:
         self.send_message(ended)
         self._finished = True
 
+    def close(self) -> None:
+        """End the channel of an attempt whose process lives on, which proves its end; after ``finish``."""
+        self.frames.close()
+        with socket.socket(fileno=os.dup(self._connection.fileno())) as same, suppress(OSError):
+            # The worker gets all that was sent, then ends its side, so that nothing is left to be read here.
+            same.shutdown(socket.SHUT_WR)
+            self._listener.join(_CLOSE_TIMEOUT_S)
+            same.shutdown(socket.SHUT_RDWR)
+        self._listener.join()
+        self._connection.close()
+
     def _send_topics(self, event: TopicsUsed) -> None:
         reported = self._reported_topics
         new = [topic for topic in event.topics if topic not in reported]
@@ -121,7 +138,8 @@ class ChannelLink:
                 self.frames.on_job_ended(message)
             case Command.STOP:
                 # The plugin's stop runs on a thread of its own: should it hang, the channel continues.
-                threading.Thread(target=self.control.stop, name="task-stop", daemon=True).start()
+                stop = in_same_context(self.control.stop)
+                threading.Thread(target=stop, name="task-stop", daemon=True).start()
             case Command.PAUSE | Command.RESUME:
                 self.control.set_paused(message is Command.PAUSE)
             case Command.FORGET_TOPICS:
@@ -151,7 +169,12 @@ class _ChannelHandler(logging.Handler):
         self._link = link
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._link.send_message(Log(clean_text(record.name), record.levelno, message_of(record), trace_of(record)))
+        self._link.send_message(log_message(record))
+
+
+def log_message(record: logging.LogRecord) -> Log:
+    """Return a log line of this process for the worker's log."""
+    return Log(clean_text(record.name), record.levelno, message_of(record), trace_of(record))
 
 
 @contextmanager

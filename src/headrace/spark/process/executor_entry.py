@@ -13,10 +13,11 @@ from uuid import uuid4
 from headrace.api.errors import ConnectError
 from headrace.model.process_group import kill_descendants, outlive_stop_signals, take_orphans_in
 from headrace.model.set_back_clock import watch_clock
-from headrace.spark.channel.messages import MARK, Attach, Start
+from headrace.spark.channel.messages import MARK, Attach, Start, StartShared
 from headrace.spark.process.channel_link import ChannelLink, log_through
 from headrace.spark.process.machine import this_machine
 from headrace.spark.process.printed_output import OutputPipe
+from headrace.spark.process.shared_entry import run_tasks
 from headrace.task.sink.sink_task_factory import create_sink_task
 from headrace.task.source.source_task_factory import create_source_task
 from headrace.task.task_protocol import Ended
@@ -59,14 +60,20 @@ def _attach_and_run(endpoint: Endpoint, key: str) -> None:
     except (EOFError, OSError):
         # The worker does not want this attempt any more.
         return
-    if not isinstance(start, Start):
-        return
-    link = ChannelLink(connection, TaskControl(), start.results)
-    if beside:
-        output.redirect()
-        link.finish(_run_task(link, start, nullcontext()))
-    else:
-        link.finish(_run_task(link, start, output.logged_here()))
+    if isinstance(start, StartShared):
+        with _printed(output, beside):
+            run_tasks(endpoint, connection, start, FACTORIES)
+    elif isinstance(start, Start):
+        link = ChannelLink(connection, TaskControl(), start.results)
+        link.finish(_run_task(link, start, _printed(output, beside)))
+
+
+def _printed(output: OutputPipe, beside: bool) -> AbstractContextManager[None]:
+    """Have what is printed go to the worker, if it is ``beside`` this process, or be logged while a block lasts."""
+    if not beside:
+        return output.logged_here()
+    output.redirect()
+    return nullcontext()
 
 
 def _connect(endpoint: Endpoint) -> Link:

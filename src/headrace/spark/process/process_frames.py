@@ -63,6 +63,11 @@ class ProcessFrames:
         if self._exchange is not None:
             self._exchange.on_job_ended(ended)
 
+    def close(self) -> None:
+        """Stop listening for executors, after the last job."""
+        if self._exchange is not None:
+            self._exchange.shut()
+
     @contextmanager
     def _running(self, job: FrameJob, result: FrameResult) -> Iterator[None]:
         if self._exchange is None:

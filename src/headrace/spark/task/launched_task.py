@@ -30,6 +30,7 @@ from headrace.spark.task.attempt_actions import AttemptAction
 from headrace.spark.task.attempt_events import AttemptEvent
 from headrace.spark.task.attempt_machine import step
 from headrace.spark.task.attempt_state import AttemptState
+from headrace.spark.task.shared_processes import TaskJobs
 from headrace.spark.task.worker_answers import WorkerAnswers, start_answer
 from headrace.task.task_protocol import (
     Asked,
@@ -72,14 +73,19 @@ class LaunchedTask:
         engine: SparkEngine,
         loggers: Loggers | None = None,
         limits: FrameLimits | None = None,
+        jobs: TaskJobs | None = None,
     ) -> None:
-        """``loggers`` are the worker's, whose levels processes take over; ``limits`` are for the task's frame jobs."""
+        """``loggers`` are the worker's, whose levels processes take over; ``limits`` are for the task's frame jobs.
+
+        Its attempts are ``jobs`` of the engine's, or others.
+        """
         self.key = key
         self.id = spec.id
         self._spec = spec
         self._listener = listener
         self._answers = WorkerAnswers(spec.id, listener)
         self._engine = engine
+        self._task_jobs = jobs or engine
         self._loggers = loggers or Loggers()
         self._shown = f"{spec.id.connector}/{spec.id.task}"
         """The description of its jobs in Spark's UI."""
@@ -124,7 +130,7 @@ class LaunchedTask:
         attempt = self._state.attempt
         if attempt is None:
             return None
-        job = self._engine.running(self.key)
+        job = self._task_jobs.running(self.key)
         if job is None:
             return SparkAttempt(None, None, None, attempt.number, None, attempt.pid)
         return SparkAttempt(job.app_id, job.job_id, job.executor, attempt.number, job.host, attempt.pid)
@@ -133,6 +139,11 @@ class LaunchedTask:
     def without_process(self) -> bool:
         """True if its job is submitted, and no process has been sent the task."""
         return self._state.without_process
+
+    @property
+    def shares_process(self) -> bool:
+        """True if its attempts run in processes of other tasks too."""
+        return self._task_jobs is not self._engine
 
     def report_waiting(self, reason: str) -> None:
         """Report that it waits for a core of the cluster. On ``SlotWatch``'s thread."""
@@ -180,7 +191,7 @@ class LaunchedTask:
             case actions.SubmitJob():
                 self._jobs.put(True)
             case actions.CancelJob():
-                self._engine.cancel(self.key)
+                self._task_jobs.cancel(self.key)
             case actions.AwaitExit(wait):
                 self._wait(wait, _EXIT_TIMEOUT_S)
             case actions.BackOff(wait, failures, another_job):
@@ -259,7 +270,8 @@ class LaunchedTask:
         if (refusal := self._limits.breaker.refusal(self._spec.id.connector)) is not None:
             return Ended(Outcome.FAILED, refusal)
         try:
-            self._engine.run_task_job(self.key, self._shown, lambda: self._state.stopping, self._on_engine_unavailable)
+            given_up, on_unavailable = (lambda: self._state.stopping), self._on_engine_unavailable
+            self._task_jobs.run_task_job(self.key, self._shown, given_up, on_unavailable)
         except SparkJobError as error:
             return Ended(Outcome.TAINTED, str(error))
         return Ended(Outcome.TAINTED, "its Spark job ended without a word")

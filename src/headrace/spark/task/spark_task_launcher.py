@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
-from headrace.config.connector_config import FRAME_JOB_TIMEOUT, TASK_ISOLATION
+from headrace.config.connector_config import FRAME_JOB_TIMEOUT, TASK_ISOLATION, TASKS_PER_PROCESS
 from headrace.config.engine_config import EngineConfig
 from headrace.inspection.preview.previews import FramesOffer
 from headrace.logs.context import within
@@ -21,6 +22,7 @@ from headrace.logs.loggers import Loggers
 from headrace.logs.printed import log_pipe
 from headrace.model.info import SparkCores
 from headrace.model.thread_switching import adapt_switch_interval
+from headrace.plugins.builtin import JAVA_PREFIX
 from headrace.spark.channel.frame_limits import ResultLimit
 from headrace.spark.channel.messages import Attach
 from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
@@ -34,6 +36,7 @@ from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
 from headrace.spark.frames.frame_jobs import FrameLimits
 from headrace.spark.frames.preview_engine import PreviewEngine, preview_settings
 from headrace.spark.task.launched_task import LaunchedTask
+from headrace.spark.task.shared_processes import SharedProcesses
 from headrace.spark.task.task_engines import OwnEngines, TaskEngine
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.tasks.task_launcher import TaskHandle, TaskListener
@@ -73,10 +76,11 @@ class SparkTaskLauncher:
         conf |= plugin_settings(config.plugin_path) if self._shipment is None else self._shipment.settings(conf)
         self._config, self._conf = config, conf
         limits = BreakerLimits(config.frame_deaths, config.frame_window)
-        self._shared = TaskEngine(self._new_engine(conf, directory), FrameBreaker(limits))
-        self._own = OwnEngines(directory, limits, self._own_engine)
-        self._previews = PreviewEngine(directory, self._preview_engine)
         self._loggers = loggers or Loggers()
+        self._processes = SharedProcesses(self._loggers, self._report_waiting)
+        self._shared = TaskEngine(self._new_engine(conf, directory), FrameBreaker(limits), self._processes)
+        self._own = OwnEngines(directory, limits, self._processes, self._own_engine)
+        self._previews = PreviewEngine(directory, self._preview_engine)
         self._loggers.on_change(self._send_log_levels)
         self._lock = threading.Lock()
         self._tasks: dict[str, LaunchedTask] = {}
@@ -106,7 +110,9 @@ class SparkTaskLauncher:
         own = self._isolation(spec) == "connector"
         on = self._own.acquire(spec.id.connector) if own else self._shared
         on.breaker.launched(spec.id.connector)
-        task = LaunchedTask(key, spec, listener, on.engine, self._loggers, self._limits(spec, on.breaker))
+        shared_by = self._tasks_per_process(spec)
+        jobs = self._processes.jobs(on.engine, shared_by) if shared_by > 1 else None
+        task = LaunchedTask(key, spec, listener, on.engine, self._loggers, self._limits(spec, on.breaker), jobs)
         with self._lock:
             self._tasks[key] = task
             adapt_switch_interval(len(self._tasks))
@@ -181,6 +187,13 @@ class SparkTaskLauncher:
     def _isolation(self, spec: TaskSpec) -> str:
         return spec.connector_config.get(TASK_ISOLATION) or self._config.isolation
 
+    def _tasks_per_process(self, spec: TaskSpec) -> int:
+        """Return the number of tasks that share the process of this one; those in Java have one each."""
+        if spec.task_class.startswith(JAVA_PREFIX):
+            return 1
+        own = spec.connector_config.get(TASKS_PER_PROCESS)
+        return self._config.tasks_per_process if own is None else int(own)
+
     def _limits(self, spec: TaskSpec, breaker: FrameBreaker) -> FrameLimits:
         own, config = spec.connector_config.get(FRAME_JOB_TIMEOUT), self._config
         timeout = config.frame_timeout if own is None else int(own) / 1000
@@ -195,11 +208,21 @@ class SparkTaskLauncher:
     def _on_attach(self, channel: AttemptChannel, attach: Attach) -> None:
         with self._lock:
             task = self._tasks.get(attach.key)
+        if (printed := channel.take_printed()) is not None:
+            log_printed = partial(log_pipe, printed)
+            work = log_printed if task is None else within(task.id, log_printed)
+            threading.Thread(target=work, name=f"printed-{attach.key}", daemon=True).start()
+        if task is None:
+            self._processes.serve(channel, attach)
+        else:
+            with self._processes.serving(task.key):
+                task.serve_attempt(channel, attach)
+
+    def _report_waiting(self, key: str, reason: str) -> None:
+        with self._lock:
+            task = self._tasks.get(key)
         if task is not None:
-            if (printed := channel.take_printed()) is not None:
-                work = within(task.id, lambda: log_pipe(printed))
-                threading.Thread(target=work, name=f"printed-{attach.key}", daemon=True).start()
-            task.serve_attempt(channel, attach)
+            task.report_waiting(reason)
 
     def _launched(self) -> list[LaunchedTask]:
         with self._lock:
@@ -210,6 +233,7 @@ class SparkTaskLauncher:
         tasks = self._launched()
 
         def send() -> None:
+            self._processes.send_log_levels()
             for engine in self._own.engines():
                 engine.send_log_levels(self._loggers.set_levels())
             for task in tasks:

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from headrace.logs.context import log_context
-from headrace.spark.engine.slots import SlotWatch
+from headrace.spark.engine.slots import SlotWatch, WaitingTask
 from headrace.spark.engine.spark_engine import SparkEngine
 from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
 from headrace.spark.task.launched_task import LaunchedTask
+from headrace.spark.task.shared_processes import SharedProcesses
 
 log = logging.getLogger(__name__)
 _STOP_TIMEOUT_S: Final = 40.0
@@ -27,12 +28,15 @@ _STOP_TIMEOUT_S: Final = 40.0
 class TaskEngine:
     """An engine with the tasks that run on it. Thread-safe."""
 
-    def __init__(self, engine: SparkEngine, breaker: FrameBreaker, directory: Path | None = None) -> None:
+    def __init__(
+        self, engine: SparkEngine, breaker: FrameBreaker, shared: SharedProcesses, directory: Path | None = None
+    ) -> None:
         """``breaker`` counts this engine's deaths. ``directory`` is removed with it."""
         self.engine = engine
         self.breaker = breaker
+        self._shared = shared
         self._directory = directory
-        self._slots = SlotWatch(self.tasks, engine)
+        self._slots = SlotWatch(self._waiting, engine)
         self._lock = threading.Lock()
         self._tasks: dict[str, LaunchedTask] = {}
 
@@ -66,12 +70,22 @@ class TaskEngine:
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
 
+    def _waiting(self) -> list[WaitingTask]:
+        return [*(task for task in self.tasks() if not task.shares_process), *self._shared.waiting(self.engine)]
+
 
 class OwnEngines:
     """The engines of single connectors: each is started with the connector's first task, and stopped with its last."""
 
-    def __init__(self, directory: Path, limits: BreakerLimits, engine_in: Callable[[str, Path], SparkEngine]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        limits: BreakerLimits,
+        shared: SharedProcesses,
+        engine_in: Callable[[str, Path], SparkEngine],
+    ) -> None:
         """``engine_in`` makes a connector's engine, which keeps its files in a directory below ``directory``."""
+        self._shared = shared
         self._directory = directory
         self._limits = limits
         self._engine_in = engine_in
@@ -121,7 +135,7 @@ class OwnEngines:
         directory.mkdir(mode=0o700)
         # A connector's deaths count on when its tasks have failed and are started again.
         breaker = self._breakers.setdefault(connector, FrameBreaker(self._limits))
-        made = TaskEngine(self._engine_in(connector, directory), breaker, directory)
+        made = TaskEngine(self._engine_in(connector, directory), breaker, self._shared, directory)
         log.info("Connector %s gets a Spark application of its own", connector)
         with log_context(connector):
             made.start()
