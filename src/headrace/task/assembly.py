@@ -62,6 +62,7 @@ class TaskAssembly(Generic[C, O]):
         self.metrics = TaskMetrics(
             lambda values: link.send(Metrics(values, progress.measure(), steps.counts())),
             time.monotonic,
+            control.report_interval,
             progress=progress,
             steps=steps,
         )

@@ -37,7 +37,9 @@ class TaskControl:
     ``progress`` goes the other way: the listener measures it when the worker asks.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, report_interval: float = 1.0) -> None:
+        """``report_interval`` is the least number of seconds between two reports of the task's metrics."""
+        self.report_interval = report_interval
         self.progress = TaskProgress()
         self._changed = threading.Condition()
         self._stopping = False

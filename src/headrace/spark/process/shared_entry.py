@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headrace.logs.context import current_context, within
 from headrace.logs.loggers import apply_levels
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from headrace.spark.channel.endpoint import Endpoint
 
 log = logging.getLogger(__name__)
+_REPORT_INTERVAL_S: Final = 5.0
+"""Seconds between two reports of a task's metrics: each second they would take a quarter of a small task's Python."""
 
 
 def run_tasks(endpoint: Endpoint, connection: Link, start: StartShared, factories: TaskFactories) -> None:
@@ -124,7 +126,7 @@ class _SharedProcess:
             connection.close()  # the worker does not want this attempt any more
 
     def _run_task(self, connection: Link, start: Start) -> None:
-        link = ChannelLink(connection, TaskControl(), start.results)
+        link = ChannelLink(connection, TaskControl(_REPORT_INTERVAL_S), start.results)
         link.control.set_paused(start.paused)
         apply_levels(start.log_levels)
         with self._lines.sent_to(link):
