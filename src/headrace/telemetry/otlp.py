@@ -29,6 +29,8 @@ from headrace.telemetry.tracing import Attributes, Span, SpanKind
 log = logging.getLogger(__name__)
 _SERVICE: Final = "headrace"
 _SDK: Final = "opentelemetry"
+_NO_LINES: Final = logging.NullHandler()
+"""Without any handler, Python would print the SDK's warnings."""
 _MOST_LINES: Final = 100
 """Lines of the SDK's that are logged."""
 _CONTEXTS: Final = TraceContextTextMapPropagator()
@@ -59,10 +61,14 @@ class OtlpTracing:
 
     def close(self, timeout: float) -> None:
         # While the collector cannot be reached there is nothing to wait for; and the SDK waits longer than it is asked.
-        thread = threading.Thread(target=self.provider.shutdown, name="traces-close", daemon=True)
+        thread = threading.Thread(target=self._shut_down, name="traces-close", daemon=True)
         thread.start()
         if not self._reports.failing:
             thread.join(timeout)
+
+    def _shut_down(self) -> None:
+        self.provider.shutdown()
+        self._reports.detach()
 
 
 class _OtlpSpan:
@@ -100,7 +106,12 @@ class ExportReports(logging.Handler):
         self._passed_on: set[str] = set()
         logger = logging.getLogger(_SDK)
         logger.addHandler(self)
+        logger.addHandler(_NO_LINES)
         logger.propagate = False
+
+    def detach(self) -> None:
+        """Take no more lines: the process may go on with other tasks."""
+        logging.getLogger(_SDK).removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()

@@ -77,6 +77,7 @@ def test_launches_fill_a_process_and_another_one_follows(shared: Shared) -> None
     assert keys == ["shared-0", "shared-0", "shared-1"]
     process = shared.process("shared-0")
     assert [process.take() for _ in range(3)] == [StartShared(Loggers().set_levels()), RunTask("a"), RunTask("b")]
+    assert shared.process("shared-0").take() == CLOSED
     process.say(TaskOver("a"))
     assert runs[0].await_result() == "ended"
     runs.append(shared.run("d"))
@@ -133,11 +134,11 @@ def test_cancelled_before_there_is_a_process(shared: Shared) -> None:
 def test_cancelled_with_its_process(shared: Shared) -> None:
     first, second = shared.run("a"), shared.run("b")
     process = shared.process("shared-0")
-    process.take()
+    assert [process.take() for _ in range(3)][1:] == [RunTask("a"), RunTask("b")]
     shared.processes.cancel("a")
     for run in (first, second):
         assert run.await_result() == "process 0, which it shared with other tasks, was lost"
-    assert [process.take() for _ in range(3)] == [RunTask("a"), RunTask("b"), CLOSED]
+    assert process.take() == CLOSED
 
 
 def test_not_over_while_its_channel_is_served(shared: Shared) -> None:

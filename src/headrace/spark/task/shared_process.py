@@ -105,8 +105,10 @@ class SharedProcess:
     def serving(self, launch: str) -> Iterator[None]:
         """Have the launch's attempt not be over while its channel is served within the block."""
         self._note(launch, served=1)
-        yield
-        self._note(launch, served=-1)
+        try:
+            yield
+        finally:
+            self._note(launch, served=-1)
 
     # ---- for the slot watch, as a ``WaitingTask``
 
