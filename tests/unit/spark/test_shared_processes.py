@@ -68,6 +68,7 @@ class Shared:
 def shared(socket_directory: Path) -> Iterator[Shared]:
     made = Shared(socket_directory)
     yield made
+    made.engine.end_job()
     made.channels.stop()
 
 
@@ -93,8 +94,10 @@ def test_launches_fill_a_process_and_another_one_follows(shared: Shared) -> None
 def test_launches_of_other_limits_or_engines_have_other_processes(shared: Shared) -> None:
     shared.run("a", limit=2)
     shared.run("b", limit=3)
-    Run(shared.processes, Engine(), "c", 2)
+    other = Engine()
+    Run(shared.processes, other, "c", 2)
     assert [shared.processes.find(launch).key for launch in "abc"] == [f"shared-{n}" for n in range(3)]  # type: ignore[union-attr]
+    other.end_job()
 
 
 def test_a_lost_process_ends_all_its_launches_and_takes_no_more(shared: Shared) -> None:
