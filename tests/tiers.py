@@ -21,6 +21,7 @@ SLOW_DIRECTORIES: Final = ("faults", "security")
 FIRST: Final = (
     # a task's process, a worker, Spark's JVM and a broker are killed
     "faults/test_task_process_killed.py::test_a_task_killed_at_any_point_writes_each_record_once",
+    "faults/test_shared_processes.py::test_a_task_that_fails_or_is_deleted_leaves_the_others_alone",
     "faults/test_worker_killed.py::test_worker_killed_and_started_again",
     "faults/test_worker_killed.py::test_sparks_jvm_killed",
     "faults/test_broker_restart.py::test_broker_comes_back[killed]",

@@ -64,7 +64,8 @@ class SharedProcesses:
 
     def find(self, launch: str) -> SharedProcess | None:
         """Return the process of a launch."""
-        return self._of_launch.get(launch)
+        with self._lock:
+            return self._of_launch.get(launch)
 
     def serving(self, launch: str) -> AbstractContextManager[None]:
         """Have the attempt of a launch not be over while its channel is served within the block."""
