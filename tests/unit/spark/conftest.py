@@ -44,6 +44,7 @@ class Engine:
     def __init__(self) -> None:
         self.jobs = 0
         self.cancelled = 0
+        self.on_unavailable: Callable[[str], None] = lambda reason: None
         self._changed = threading.Condition()
         self._running = False
         self._error: SparkJobError | None = None
@@ -53,6 +54,7 @@ class Engine:
     ) -> None:
         with self._changed:
             self.jobs += 1
+            self.on_unavailable = on_unavailable
             self._running, self._error = True, None
             self._changed.notify_all()
             assert self._changed.wait_for(lambda: not self._running, 20)

@@ -118,6 +118,13 @@ def test_a_job_that_ends_early_ends_its_launches(shared: Shared) -> None:
     assert run.await_result() == "no executor is left"
 
 
+def test_each_launch_is_told_that_spark_is_not_running(shared: Shared) -> None:
+    runs = [shared.run(launch) for launch in "ab"]
+    shared.engine.await_job()
+    shared.engine.on_unavailable("no master")
+    assert [run.unavailable for run in runs] == [["no master"], ["no master"]]
+
+
 def test_stopped_before_there_is_a_process(shared: Shared) -> None:
     first, second = shared.run("a"), shared.run("b")
     first.stopping = True

@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
@@ -177,10 +177,15 @@ def log_message(record: logging.LogRecord) -> Log:
     return Log(clean_text(record.name), record.levelno, message_of(record), trace_of(record))
 
 
-@contextmanager
-def log_through(link: Sender, levels: Mapping[str, int]) -> Iterator[None]:
+def log_through(link: Sender, levels: Mapping[str, int]) -> AbstractContextManager[None]:
     """Send this process' log lines to the worker while the task runs; ``levels`` are the worker's loggers'."""
-    root, handler = logging.getLogger(), _ChannelHandler(link)
+    return log_by(_ChannelHandler(link), levels)
+
+
+@contextmanager
+def log_by(handler: logging.Handler, levels: Mapping[str, int]) -> Iterator[None]:
+    """Have ``handler`` take this process' log lines within the block; ``levels`` are the worker's loggers'."""
+    root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.INFO)
     apply_levels(levels)

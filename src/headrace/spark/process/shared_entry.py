@@ -20,7 +20,7 @@ from headrace.model.process_group import kill_descendants
 from headrace.model.set_back_clock import watch_clock
 from headrace.spark.channel.endpoint import Link
 from headrace.spark.channel.messages import Attach, LogLevels, RunTask, Start, StartShared, TaskOver
-from headrace.spark.process.channel_link import ChannelLink, Sender, log_message
+from headrace.spark.process.channel_link import ChannelLink, Sender, log_by, log_message
 from headrace.spark.process.machine import this_machine
 from headrace.task.task_protocol import Command
 from headrace.task.worker_link import TaskControl
@@ -40,7 +40,7 @@ def run_tasks(endpoint: Endpoint, connection: Link, start: StartShared, factorie
     On the main thread of the process, which ends when the worker is gone.
     """
     process = _SharedProcess(endpoint, connection, factories)
-    with process.logging_to_worker(start):
+    with log_by(process.lines, start.log_levels):
         watch_clock("This process")
         try:
             process.follow_orders()
@@ -56,19 +56,7 @@ class _SharedProcess:
         self._factories = factories
         self._sending = threading.Lock()
         self._threads: set[threading.Thread] = set()
-        self._lines = _TaskLines(self)
-
-    @contextmanager
-    def logging_to_worker(self, start: StartShared) -> Iterator[None]:
-        """Send the process' log lines to the worker within the block."""
-        root = logging.getLogger()
-        root.addHandler(self._lines)
-        root.setLevel(logging.INFO)
-        apply_levels(start.log_levels)
-        try:
-            yield
-        finally:
-            root.removeHandler(self._lines)
+        self.lines = _TaskLines(self)
 
     def follow_orders(self) -> None:
         while (order := self._receive()) is not Command.STOP:
@@ -129,7 +117,7 @@ class _SharedProcess:
         link = ChannelLink(connection, TaskControl(_REPORT_INTERVAL_S), start.results)
         link.control.set_paused(start.paused)
         apply_levels(start.log_levels)
-        with self._lines.sent_to(link):
+        with self.lines.sent_to(link):
             link.listen()
             try:
                 link.finish(run_task(start.spec, link, link.control, self._factories))
