@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from headrace.api.sink import TopicPartition
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.data.client_statistics import ClientStatistics
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.data.sink_consumer import SinkConsumer
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.metrics.client_metrics import METRICS
 from headrace.metrics.connect_metric import untagged
 from headrace.task.topic_batch import TopicBatch
@@ -40,6 +41,22 @@ class Reported(dict[str, float]):
             group, name, tags = untagged(tagged) or ("", "", {})
             assert tags == {"client-id": "me"}
             self[f"{group}/{name}"] = value
+
+
+class Requests:
+    """The numbers of requests so far, one of each report."""
+
+    def __init__(self) -> None:
+        self.totals: list[float] = []
+
+    def report(self, values: Mapping[str, float]) -> None:
+        self.totals += [
+            value for tagged, value in values.items() if (untagged(tagged) or ("", "", {}))[1] == "request-total"
+        ]
+
+    def none_for_two_seconds(self, serve: Callable[[float], object]) -> bool:
+        serve(0.1)
+        return len(self.totals) > 10 and len(set(self.totals[-11:])) == 1
 
 
 def names(*groups: str) -> set[str]:
@@ -84,4 +101,21 @@ def test_a_producer_and_a_consumer(broker: EmbeddedBroker, unique: str) -> None:
     assert of_consumer["consumer-coordinator-metrics/assigned-partitions"] == 1
     end = consumer.end_offset(TopicPartition(unique, 0))
     assert end is not None and end >= 100
+    consumer.close()
+
+
+def test_clients_that_wait_send_no_requests(broker: EmbeddedBroker, unique: str) -> None:
+    """What a client has once asked for, it may ask for every second as long as it lives."""
+    base = {"bootstrap.servers": broker.bootstrap_servers, "client.id": "me"}
+    of_producer, of_consumer = Requests(), Requests()
+    producer = TransactionalProducer(
+        {**base, "transactional.id": unique}, statistics=ClientStatistics(0.2, of_producer.report)
+    )
+    producer.init_transactions(20)
+    wait_for(lambda: of_producer.none_for_two_seconds(producer.records.serve), 20, lambda: f"{of_producer.totals}")
+    producer.close()
+
+    consumer = SinkConsumer({**base, "group.id": unique}, ClientStatistics(0.2, of_consumer.report))
+    assert consumer.brokers_answer(20)
+    wait_for(lambda: of_consumer.none_for_two_seconds(consumer.client.poll), 20, lambda: f"{of_consumer.totals}")
     consumer.close()

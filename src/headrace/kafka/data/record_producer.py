@@ -32,6 +32,7 @@ from headrace.kafka.errors import (
     kafka_error,
     unauthorized_transaction,
 )
+from headrace.model.deadline import Deadline
 
 T = TypeVar("T")
 
@@ -48,7 +49,7 @@ RawHeaders = Sequence[tuple[str, bytes | None]]
 _ANY = -1
 """The partition that leaves the choice to the partitioner."""
 _CHUNK = 10_000
-_NO_TOPIC = "?"
+_CONNECT_WAIT = 0.01
 _FULL_WAIT = 0.05
 _REPORTS_WAIT = 5.0
 _LOST_CONNECTION = ("FAIL ", "REQTMOUT ")
@@ -248,9 +249,19 @@ class RecordProducer:
     def connect(self, timeout: float) -> None:
         """Wait for a broker: without one, librdkafka looks for a transaction coordinator only every half second.
 
-        The topic's name is no valid one: metadata of all topics would be much, and a valid one could be auto-created.
+        A broker's first answer has the cluster's id. The metadata of a topic would be an answer too, but the client
+        then asks for it as long as it lives: every second if there is no such topic.
         """
-        self.client.list_topics(_NO_TOPIC, timeout)
+        deadline = Deadline.after(timeout)
+        while True:
+            try:
+                # The client may miss the answer while it begins to wait, and wakes up a second later.
+                self.client.cluster_id(timeout=min(_CONNECT_WAIT, deadline.remaining()))
+                return
+            except KafkaException as error:
+                if deadline.expired:
+                    reason = f"No broker has answered within {timeout:g} s"
+                    raise KafkaException(KafkaError(KafkaError._TRANSPORT, reason)) from error
 
     def flush(self, timeout: float) -> bool:
         """Wait up to ``timeout`` seconds until all that was sent is delivered or failed; return True if it is."""

@@ -29,8 +29,8 @@ _REQUEST_TIMEOUT_S: Final = 10.0
 _METADATA_TIMEOUT_S: Final = 5.0
 _INTERNAL_TOPICS: Final = {"__consumer_offsets", "__transaction_state", "__share_group_state"}
 _KEEP_ALIVE_POLL_S: Final = 0.01
-_NO_TOPIC: Final = "?"
-"""No valid name: metadata of all topics would be much, and a topic that is asked for may be created."""
+_GROUPS_TOPIC: Final = "__consumer_offsets"
+"""A topic that is there, since the brokers create it themselves: they would be asked for any other every second."""
 _FIRST_BATCH: Final = 16
 _TRANSIENT_CODES: Final = frozenset(
     {KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}
@@ -218,7 +218,7 @@ class SinkConsumer:
         """
         try:
             if not self.assignment:
-                self.client.list_topics(_NO_TOPIC, timeout)
+                self.client.list_topics(_GROUPS_TOPIC, timeout)
                 return True
             asked = [Position(*where, OFFSET_END) for where in self.assignment]
             return all(end.error is None for end in self.client.offsets_for_times(asked, timeout))
