@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from headrace.herder.core.config_writes import (
     PutTaskRestart,
     WriteRequest,
 )
+from headrace.herder.core.herder_actions import Transition
 from headrace.herder.core.herder_core import step
 from headrace.herder.core.herder_state import HerderState
 from headrace.herder.engine.config_topic_writes import config_write
@@ -95,11 +96,18 @@ class Stage:
         while queue:
             event = queue.pop(0)
             self.lines.append(f"> {self.show(event)}")
-            self.state, done = step(self.state, event)
+            self.state, done = self._step(event)
             for action in done:
                 self.lines.append(f"    {self.show(action)}")
                 if type(action) not in self.held:
                     queue.extend(self._results(action))
+
+    def _step(self, event: events.HerderEvent) -> Transition:
+        """A step, which has to be the same for a core that compares everything anew: nothing settled is overlooked."""
+        state, done = step(self.state, event)
+        anew, done_anew = step(replace(self.state, settled={}), event)
+        assert (state, list(map(self.show, done))) == (anew, list(map(self.show, done_anew)))
+        return state, done
 
     def hold(self, *kinds: type) -> None:
         self.held |= set(kinds)

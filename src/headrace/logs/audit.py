@@ -158,6 +158,8 @@ def work_text(connectors: Iterable[str], tasks: Iterable[ConnectorTaskId]) -> st
     for name in sorted(names | of_connector.keys()):
         parts += [_word(name)] if name in names else []
         parts += _ranges(cut(name), sorted(of_connector.get(name, ())))
+        if len(parts) > _MOST_LISTED:
+            break
     if len(parts) > _MOST_LISTED:
         tasks_in_all = counted(sum(map(len, of_connector.values())), "task")
         parts = [*parts[:_MOST_LISTED], f"… (in all {counted(len(names), 'connector')} and {tasks_in_all})"]

@@ -91,8 +91,15 @@ class Round:
 
 def all_work(config: ClusterConfigState) -> Share:
     """Return every connector and task that the cluster is to run."""
-    tasks = (id for name in config.connectors() for id in config.tasks(name))
-    return Share(frozenset(config.connectors()), frozenset(tasks))
+    known, inconsistent = config.connector_configs, config.inconsistent
+    # `ClusterConfigState.tasks`, inline: this is called for each round.
+    tasks = frozenset(
+        ConnectorTaskId(name, number)
+        for name, count in config.task_counts.items()
+        if name in known and name not in inconsistent
+        for number in range(count)
+    )
+    return Share(frozenset(known), tasks)
 
 
 def union(shares: Iterable[Share]) -> Share:

@@ -12,6 +12,7 @@ from headrace.distributed.group.assignors import (
     LeaderMemory,
     Member,
     Round,
+    Share,
     all_work,
     assign_eagerly,
     share_of,
@@ -94,9 +95,10 @@ class GroupLeader:
             again = encode_assignment(replace(base, error=AssignmentError.CONFIG_MISMATCH), chosen)
             return dict.fromkeys(metadata, again)
         assignees = {id: _member(of_member) for id, of_member in metadata.items()}
-        outcome = self._round(chosen, assignees, config)
+        work = all_work(config)
+        outcome = self._round(chosen, assignees, work)
         self._unconfirmed = outcome.memory
-        self._led = LedRound(self._memory, assignees, outcome, all_work(config))
+        self._led = LedRound(self._memory, assignees, outcome, work)
         # Rounded up, so that no member joins a moment too early.
         base = replace(base, delay_ms=math.ceil(outcome.delay * 1000))
         return {
@@ -129,10 +131,10 @@ class GroupLeader:
             return "the group changes to the eager protocol, before which everything has to be stopped"
         return None
 
-    def _round(self, chosen: ConnectProtocol, members: Mapping[str, Member], config: ClusterConfigState) -> Round:
+    def _round(self, chosen: ConnectProtocol, members: Mapping[str, Member], work: Share) -> Round:
         if chosen is ConnectProtocol.EAGER:
-            return assign_eagerly(members, all_work(config))
-        return assign_incrementally(members, all_work(config), self._memory, self._clock(), self._max_delay)
+            return assign_eagerly(members, work)
+        return assign_incrementally(members, work, self._memory, self._clock(), self._max_delay)
 
 
 def owner_url(members: Mapping[str, Member], of: str | ConnectorTaskId) -> str | None:

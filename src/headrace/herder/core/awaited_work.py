@@ -26,6 +26,8 @@ def start_awaited(state: HerderState, event: StartAwaited) -> HerderState:
 
 def reconcile_starts(state: HerderState) -> Transition:
     """Answer the requests for connectors that have the tasks they are to have, or none as they are not to run."""
+    if not state.awaited_starts:
+        return state, []
     answers = {waiting: _start_answer(state, *waiting) for waiting in state.awaited_starts}
     rest = tuple(waiting for waiting, answer in answers.items() if answer is None)
     return replace(state, awaited_starts=rest), [answer for answer in answers.values() if answer is not None]
@@ -71,6 +73,8 @@ def removal_failed(state: HerderState, name: str, error: Exception) -> Transitio
 
 def reconcile_removals(state: HerderState) -> Transition:
     """Answer the requests for connectors of which nothing is left: no run, no status, no offsets to delete."""
+    if not state.awaited_removals:
+        return state, []
     gone = [waiting for waiting in state.awaited_removals if _is_gone(state, waiting[1])]
     rest = tuple(waiting for waiting in state.awaited_removals if waiting not in gone)
     return replace(state, awaited_removals=rest), [Reply(request) for request, _ in gone]

@@ -32,6 +32,7 @@ from headrace.herder.core.herder_actions import (
 )
 from headrace.herder.core.herder_events import HerderEvent
 from headrace.herder.core.herder_state import HerderState, Phase
+from headrace.herder.core.settled import unless_settled
 
 
 def step(state: HerderState, event: HerderEvent) -> Transition:
@@ -170,6 +171,12 @@ def _stores_started(state: HerderState, first: events.ConfigUpdated) -> Transiti
     return replace(rebalance.config_updated(state, first), phase=Phase.ACTIVE), [Join()]
 
 
+@unless_settled(
+    lambda state: (
+        *(state.config, state.types, state.leadership.fencing_requests, state.leadership.offset_requests),
+        state.exactly_once,
+    )
+)
 def _reconcile_types(state: HerderState) -> Transition:
     """Find out the types of connectors that may have to be fenced.
 
@@ -182,6 +189,8 @@ def _reconcile_types(state: HerderState) -> Transition:
         config.get(CONNECTOR_CLASS) or "" for name, config in configs.items() if state.exactly_once or name in asked
     }
     unknown = sorted(known - state.types.keys())
+    if not unknown:
+        return state, []
     return replace(state, types={**state.types, **dict.fromkeys(unknown)}), [FindType(name) for name in unknown]
 
 

@@ -233,6 +233,8 @@ class HerderState:
     """Requests for removals of connectors that are written and wait until nothing is left of them."""
     sweep: bool = False
     """True if there may be stray statuses; the leader removes them, others when they become the leader."""
+    settled: Mapping[object, tuple[object, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """By reconciler, the knowledge with which it last found nothing to do. See ``settled.unless_settled``."""
 
     def with_leadership(self, **changes: object) -> HerderState:
         """Return the state with ``changes`` of its leadership."""
@@ -269,7 +271,7 @@ class HerderState:
         """Return the connectors that are to run here."""
         if self.phase is not Phase.ACTIVE or self.membership is None:
             return frozenset()
-        return frozenset(name for name in self.membership.connectors if self.config.contains(name))
+        return self.membership.connectors.intersection(self.config.connector_configs)
 
     def wanted_tasks(self) -> frozenset[ConnectorTaskId]:
         """Return the tasks that are to run here."""
@@ -278,9 +280,11 @@ class HerderState:
         known, counts, inconsistent = self.config.connector_configs, self.config.task_counts, self.config.inconsistent
         # `ClusterConfigState.has_task`, inline: this is called several times for each event.
         return frozenset(
-            id
-            for id in self.membership.tasks
-            if id.task < counts.get(id.connector, 0) and id.connector in known and id.connector not in inconsistent
+            [
+                id
+                for id in self.membership.tasks
+                if id.task < counts.get(id.connector, 0) and id.connector in known and id.connector not in inconsistent
+            ]
         )
 
     def is_stopping(self, connector: str | None = None) -> bool:

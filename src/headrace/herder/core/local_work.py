@@ -41,6 +41,7 @@ from headrace.herder.core.herder_state import (
     TaskConfigsFailure,
     TaskRun,
 )
+from headrace.herder.core.settled import unless_settled
 from headrace.model.backoff import ExponentialBackoff
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.health import TaskConfigsError, TaskConfigsStage
@@ -154,22 +155,25 @@ def _seen(failure: TaskConfigsFailure, now: float) -> TaskConfigsError:
     return TaskConfigsError(error_name(error), text, failure.stage.value, attempts=failure.attempts, **in_ms)
 
 
+@unless_settled(lambda state: (state.phase, state.membership, state.config, state.connectors, state.restarting))
 def reconcile_connectors(state: HerderState) -> Transition:
     """Start, stop, restart, pause and resume connectors."""
     wanted = state.wanted_connectors()
-    runs: dict[str, ConnectorRun] = {}
     actions: list[HerderAction] = []
     configs, targets = state.config.connector_configs, state.config.target_states
-    for name, run in state.connectors.items():
-        # Nearly all, and this is called for each event: so what is as it should be costs little.
-        as_it_should_be = (
-            name in wanted
-            and not run.stale
-            and not run.reconfigure
-            and run.config is configs[name]
-            and run.target is targets.get(name, TargetState.STARTED)
-        )
-        runs[name] = run if as_it_should_be else _reconcile_connector(state.config, name, run, name in wanted, actions)
+    # Nearly all are as they should be, so that costs little.
+    others = [
+        name
+        for name, run in state.connectors.items()
+        if name not in wanted
+        or run.stale
+        or run.reconfigure
+        or run.config is not configs[name]
+        or run.target is not targets.get(name, TargetState.STARTED)
+    ]
+    runs = dict(state.connectors)
+    for name in others:
+        runs[name] = _reconcile_connector(state.config, name, runs[name], name in wanted, actions)
     if state.in_step:
         for name in sorted(wanted - runs.keys()):
             config, target = state.config.connector_configs[name], _target(state.config, name)
@@ -177,7 +181,7 @@ def reconcile_connectors(state: HerderState) -> Transition:
             actions += _restart_actions(state, name)
             actions.append(StartConnector(name, config, target))
             state = replace(state, restarting=state.restarting - {name})
-    return replace(state, connectors=runs), actions
+    return (replace(state, connectors=runs), actions) if actions else (state, [])
 
 
 def _reconcile_connector(
@@ -200,36 +204,45 @@ def _reconcile_connector(
     return run
 
 
+@unless_settled(
+    lambda state: (
+        *(state.phase, state.membership, state.config, state.connectors, state.tasks, state.restarting),
+        *(state.types, state.exactly_once),
+    )
+)
 def reconcile_tasks(state: HerderState) -> Transition:
     """Stop tasks that are not wanted or have new configs, then start those that are wanted and may run."""
     wanted = state.wanted_tasks()
     offsets = state.config.task_config_offsets
+    targets = state.config.target_states
     runs = dict(state.tasks)
     actions: list[HerderAction] = []
-    outdated = tuple(
-        sorted(
-            id
-            for id, run in runs.items()
-            if not run.stopping and (run.stale or id not in wanted or run.generation != offsets.get(id.connector))
-        )
-    )
+    outdated = [
+        id
+        for id, run in runs.items()
+        if not run.stopping and (run.stale or id not in wanted or run.generation != offsets.get(id.connector))
+    ]
     if outdated:
         runs.update({id: replace(runs[id], stopping=True) for id in outdated})
-        actions.append(StopTasks(outdated))
-    targets = state.config.target_states
-    for id, run in runs.items():
-        target = targets.get(id.connector, TargetState.STARTED)
-        if run.target is not target and not run.stopping:
-            runs[id] = replace(run, target=target)
-            actions.append(SetTaskTarget(id, target))
+        actions.append(StopTasks(tuple(sorted(outdated))))
+    paused_or_resumed = [
+        id
+        for id, run in runs.items()
+        if run.target is not targets.get(id.connector, TargetState.STARTED) and not run.stopping
+    ]
+    for id in paused_or_resumed:
+        runs[id] = replace(runs[id], target=_target(state.config, id.connector))
+        actions.append(SetTaskTarget(id, runs[id].target))
     for id in sorted(wanted - runs.keys()):
         if _may_start(state, id):
             runs[id] = TaskRun(offsets[id.connector], _target(state.config, id.connector))
             actions += _restart_actions(state, id)
             actions.append(_start(state.config, id, runs[id]))
             state = replace(state, restarting=state.restarting - {id})
-    known = runs.keys() | wanted | state.connectors.keys()
-    return replace(state, tasks=runs, restarting=state.restarting & known), actions
+    restarting = state.restarting & (runs.keys() | wanted | state.connectors.keys())
+    if not actions and restarting == state.restarting:
+        return state, []
+    return replace(state, tasks=runs, restarting=restarting), actions
 
 
 def _may_start(state: HerderState, id: ConnectorTaskId) -> bool:

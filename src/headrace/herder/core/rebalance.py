@@ -23,15 +23,15 @@ def config_updated(state: HerderState, event: ConfigUpdated) -> HerderState:
         if new.connector_config(name) != old.connector_config(name):
             unapplied.add(name)
     unapplied.difference_update(event.tasks)
-    connectors = dict(state.connectors)
-    for name in set(event.connectors) & connectors.keys():
-        connectors[name] = replace(connectors[name], stale=True)
+    stale = {
+        name: replace(state.connectors[name], stale=True) for name in set(event.connectors) & state.connectors.keys()
+    }
     same_connectors = old.connector_configs.keys() == new.connector_configs.keys()
     moved = not same_connectors or old.task_config_offsets != new.task_config_offsets
     return replace(
         state,
         config=new,
-        connectors=connectors,
+        connectors={**state.connectors, **stale} if stale else state.connectors,
         unapplied=frozenset(unapplied & new.connector_configs.keys()),
         topology_offset=new.offset if moved else state.topology_offset,
         sweep=state.sweep or _has_shrunk(old, new),
@@ -41,7 +41,8 @@ def config_updated(state: HerderState, event: ConfigUpdated) -> HerderState:
 def _has_shrunk(old: ClusterConfigState, new: ClusterConfigState) -> bool:
     """Return True if a connector or a task was removed, so that its status has to be removed as well."""
     gone = old.connector_configs.keys() - new.connector_configs.keys()
-    return bool(gone) or any(new.task_counts.get(name, 0) < count for name, count in old.task_counts.items())
+    changed = old.task_counts.items() - new.task_counts.items()
+    return bool(gone) or any(new.task_counts.get(name, 0) < count for name, count in changed)
 
 
 def assigned(state: HerderState, event: Assigned) -> Transition:

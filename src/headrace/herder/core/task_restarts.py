@@ -16,6 +16,7 @@ from headrace.herder.core.config_writes import PutAutomaticRestart
 from headrace.herder.core.herder_actions import HerderAction, Later, ReadFailures, ReportGivenUp, Transition, Write
 from headrace.herder.core.herder_events import Failure, FailuresDue, FailureSeen, FailuresRead
 from headrace.herder.core.herder_state import FailureWatch, HerderState, Privileges, Watching
+from headrace.herder.core.settled import unless_settled
 from headrace.model.auto_restart import ON_FAILURE, AutoRestart, RestartCount
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
@@ -101,6 +102,7 @@ def _exhausted(attempts: int) -> str:
 # ---- the leader's watch
 
 
+@unless_settled(lambda state: (state.config, state.restarts, state.leadership.privileges, state.leadership.failures))
 def reconcile_watch(state: HerderState) -> Transition:
     """Watch over failures while this worker leads, and something may have to be restarted.
 

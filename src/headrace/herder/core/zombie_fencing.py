@@ -13,6 +13,7 @@ from headrace.herder.core.herder_actions import Fence, HerderAction, Later, Repl
 from headrace.herder.core.herder_events import FencingDone, FencingDue, FencingFailed
 from headrace.herder.core.herder_state import HerderState, Leadership, Privileges
 from headrace.herder.core.local_work import fail_starts
+from headrace.herder.core.settled import unless_settled
 from headrace.model.cluster_config_state import ClusterConfigState
 
 _RETRY = 1.0
@@ -58,6 +59,12 @@ def rounds_due(state: HerderState) -> list[str]:
     )
 
 
+@unless_settled(
+    lambda state: (
+        *(state.phase, state.membership, state.config, state.tasks, state.types, state.exactly_once),
+        *(state.leadership.privileges, state.leadership.fencing, state.leadership.fencing_requests),
+    )
+)
 def reconcile_fencing(state: HerderState) -> Transition:
     """Begin the rounds of zombie fencing that are due; a round with nothing to fence is its record alone."""
     if state.leadership.privileges is not Privileges.HELD:
