@@ -111,7 +111,8 @@ def test_clients_that_wait_send_no_requests(broker: EmbeddedBroker, unique: str)
     producer = TransactionalProducer(
         {**base, "transactional.id": unique}, statistics=ClientStatistics(0.2, of_producer.report)
     )
-    producer.init_transactions(20)
+    make_topic(broker.bootstrap_servers, unique)
+    producer.init_transactions(20, unique)
     wait_for(lambda: of_producer.none_for_two_seconds(producer.records.serve), 20, lambda: f"{of_producer.totals}")
     producer.close()
 

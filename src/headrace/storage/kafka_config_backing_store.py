@@ -92,7 +92,7 @@ class KafkaConfigBackingStore:
                 return
             producer = TransactionalProducer(self._leader_producer, every_delivery=True)
             try:
-                producer.init_transactions(timeout)
+                producer.init_transactions(timeout, self._topic.name)
             except ConnectError:
                 producer.close()
                 raise

@@ -145,7 +145,7 @@ class Redrive:
         producer = TransactionalProducer(self._producer_props)
         try:
             # From here on a former redrive of the connector, wherever it runs, can commit nothing more.
-            producer.init_transactions(_TIMEOUT_S)
+            producer.init_transactions(_TIMEOUT_S, self._topic.topic)
             plan = self.plan()
             self.counts.planned = plan.counts.planned
             with closing(self._topic.reader(plan.ranges)) as reader:

@@ -49,7 +49,6 @@ RawHeaders = Sequence[tuple[str, bytes | None]]
 _ANY = -1
 """The partition that leaves the choice to the partitioner."""
 _CHUNK = 10_000
-_CONNECT_WAIT = 0.01
 _FULL_WAIT = 0.05
 _REPORTS_WAIT = 5.0
 _LOST_CONNECTION = ("FAIL ", "REQTMOUT ")
@@ -246,22 +245,17 @@ class RecordProducer:
         """Records that were sent and whose delivery is not reported yet; 0 without ``every_delivery``."""
         return self._taken - self._lost - self.acknowledged
 
-    def connect(self, timeout: float) -> None:
+    def connect(self, topic: str, timeout: float) -> None:
         """Wait for a broker: without one, librdkafka looks for a transaction coordinator only every half second.
 
-        A broker's first answer has the cluster's id. The metadata of a topic would be an answer too, but the client
-        then asks for it as long as it lives: every second if there is no such topic.
+        ``topic`` is one that is there and that this producer will write: the client asks for its metadata, as it
+        does as long as it lives, and for that of a topic that is not there every second.
         """
         deadline = Deadline.after(timeout)
-        while True:
-            try:
-                # The client may miss the answer while it begins to wait, and wakes up a second later.
-                self.client.cluster_id(timeout=min(_CONNECT_WAIT, deadline.remaining()))
-                return
-            except KafkaException as error:
-                if deadline.expired:
-                    reason = f"No broker has answered within {timeout:g} s"
-                    raise KafkaException(KafkaError(KafkaError._TRANSPORT, reason)) from error
+        # The first answer may come from a bootstrap server, whose connection ends as soon as the brokers are known.
+        # The second one comes from a broker.
+        for _ in range(2):
+            self.client.list_topics(topic, deadline.remaining())
 
     def flush(self, timeout: float) -> bool:
         """Wait up to ``timeout`` seconds until all that was sent is delivered or failed; return True if it is."""

@@ -80,10 +80,14 @@ class TransactionalProducer:
     def in_transaction(self) -> bool:
         return self._state is ProducerState.IN_TRANSACTION
 
-    def init_transactions(self, timeout: float) -> None:
-        """Fence earlier producers of the transactional id, and abort the transaction that they left open."""
+    def init_transactions(self, timeout: float, topic: str | None = None) -> None:
+        """Fence earlier producers of the transactional id, and abort the transaction that they left open.
+
+        ``topic`` is one that is there and will be written: with it the call takes less time, by up to half a second.
+        """
         self._require(ProducerState.NEW)
-        self._call_client("connecting", lambda: self.records.connect(timeout))
+        if topic is not None:
+            self._call_client("connecting", lambda: self.records.connect(topic, timeout))
         self._call_client("init_transactions", lambda: self.records.client.init_transactions(timeout))
         self._move(ProducerState.READY)
         log.debug("Producer %s has fenced its predecessors", self.transactional_id)

@@ -53,7 +53,7 @@ class TransactionalWriter:
 
     def init(self) -> None:
         """Fence every older attempt (invariant 2); once per attempt (invariant 4)."""
-        self._producer.init_transactions(self._timeout)
+        self._producer.init_transactions(self._timeout, self._offsets_topic)
 
     @property
     def pending(self) -> bool:

@@ -229,7 +229,7 @@ def write_offsets(props: Mapping[str, str], topic: str, records: Mapping[bytes, 
 def _write_transaction(props: Mapping[str, str], topic: str, records: Mapping[bytes, bytes | None]) -> None:
     producer = TransactionalProducer(props)
     try:
-        producer.init_transactions(_STEP_TIMEOUT_S)
+        producer.init_transactions(_STEP_TIMEOUT_S, topic)
         producer.begin()
         for key, value in records.items():
             producer.records.send(topic, key, value)
