@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
@@ -13,24 +12,19 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.api.errors import ConnectError
 from headrace.kafka.clients.client_config import producer_config, unusable_properties_error
-from headrace.kafka.clients.client_logs import LIBRDKAFKA_LOG
 from headrace.kafka.data.client_statistics import ClientStatistics
+from headrace.kafka.data.delivery_failures import DeliveryFailures, ProducerLog
 from headrace.kafka.errors import (
     AuthorizationError,
     ProducerFencedError,
     RetriableKafkaError,
-    TopicAuthorizationError,
     UncertainCommitError,
     call_outside_handler,
     clear_tracebacks,
-    clock_skew_error,
     connect_error,
     fatal_error,
-    is_lost_login,
     is_refused,
-    is_retriable,
     kafka_error,
-    unauthorized_transaction,
 )
 from headrace.model.deadline import Deadline
 
@@ -51,9 +45,6 @@ _ANY = -1
 _CHUNK = 10_000
 _FULL_WAIT = 0.05
 _REPORTS_WAIT = 5.0
-_LOST_CONNECTION = ("FAIL ", "REQTMOUT ")
-_COORDINATOR = "TxnCoordinator"
-_UNAUTHORIZED = re.compile(r'Failed to add partition "(.+)" \[\d+\] to transaction: .*Topic authorization failed')
 _TRANSPORT_CODES = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 
 
@@ -89,6 +80,7 @@ class RecordProducer:
     def __init__(
         self, props: Mapping[str, str], *, every_delivery: bool = False, statistics: ClientStatistics | None = None
     ) -> None:
+        self._failures = DeliveryFailures()
         config = {
             **producer_config(props),
             # Bytes are bounded here, so that a batch is never taken in part: the order would be lost.
@@ -97,16 +89,13 @@ class RecordProducer:
             "delivery.report.only.error": not every_delivery,
             "error_cb": self._on_error,
             **(statistics.of_producer() if statistics is not None else {}),
-            "logger": _Log(self._on_lost_coordinator, self._on_unauthorized),
+            "logger": ProducerLog(self._on_lost_coordinator, self._failures.note_unauthorized),
         }
         self._limit = int(props.get("buffer.memory", 32 * 1024 * 1024))
         self._bytes = 0
         self.on_transport_error: Callable[[RetriableKafkaError], None] = lambda error: None
         """Called with each transport error while records are on their way, within a call of this producer."""
         self._transport_error: str | None = None
-        self._unauthorized_topic: str | None = None
-        self._failed: list[tuple[KafkaError, str]] = []
-        self._clock_skew_topic: str | None = None
         self._every_delivery = every_delivery
         self._taken = self._delivered = self._lost = 0
         try:
@@ -225,7 +214,7 @@ class RecordProducer:
         what it has not sent yet.
         """
         cause = kafka_error(error)
-        if cause is not None and cause.code() == KafkaError._STATE and not self._failed:
+        if cause is not None and cause.code() == KafkaError._STATE and not self._failures:
             try:
                 call_outside_handler(lambda: self.client.flush(_REPORTS_WAIT))
             except (KafkaException, SystemError) as unwanted:
@@ -285,25 +274,11 @@ class RecordProducer:
 
     def delivery_failure(self) -> ConnectError | None:
         """Return the first failed delivery since the last call; a lasting failure is preferred."""
-        failed, late = self._failed, self._clock_skew_topic
-        self.forget_failures()
-        lasting = next((f for f in failed if not _may_pass(f[0])), None)
-        if lasting is None and late is not None:
-            return clock_skew_error(f"writing to topic {late}")
-        if not failed:
-            return None
-        error, topic = lasting or failed[0]
-        if _is_purge(error) and (unauthorized := unauthorized_transaction(self.client)) is not None:
-            error, topic = unauthorized, self._unauthorized_topic or topic
-        # Records are sent only after a first login.
-        failure = connect_error(error, f"writing to topic {topic}", logged_in=True)
-        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            return TopicAuthorizationError(str(failure), topic)
-        return failure
+        return self._failures.take(self.client)
 
     def forget_failures(self) -> None:
         """Discard the noted failures, those of records that are not needed any more."""
-        self._failed, self._clock_skew_topic = [], None
+        self._failures.forget()
 
     def take_transport_error(self) -> str | None:
         """Return the last transport error of the client since the last call, None if there was none."""
@@ -345,7 +320,7 @@ class RecordProducer:
             if refused is not None and is_refused(error):
                 refused(connect_error(error, f"writing to topic {message.topic()}"), message.key(), message.value())
                 return
-            self._failed.append((error, message.topic() or ""))
+            self._failures.note(error, message.topic() or "")
             return
         self._delivered += 1
         if delivered is not None:
@@ -364,7 +339,7 @@ class RecordProducer:
         """Handle a delivery as ``_on_delivery``, for a record with the client's time: a wrong time is not its fault."""
         if error is not None and error.code() == KafkaError.INVALID_TIMESTAMP:
             self._lost += 1
-            self._clock_skew_topic = message.topic() or ""
+            self._failures.note_clock_skew(message.topic() or "")
             return
         self._on_delivery(delivered, refused, error, message)
 
@@ -378,29 +353,6 @@ class RecordProducer:
     def _on_lost_coordinator(self, line: str) -> None:
         self._transport_error = line
 
-    def _on_unauthorized(self, topic: str) -> None:
-        self._unauthorized_topic = topic
-
-
-class _Log:
-    """A logger that finds events which the client reports nowhere else.
-
-    They are a lost connection to the transaction coordinator, after which it sends its request again without calling
-    the error callback, and the topic for which the coordinator denied authorization.
-    """
-
-    def __init__(self, on_lost: Callable[[str], None], on_unauthorized: Callable[[str], None]) -> None:
-        self._on_lost = on_lost
-        self._on_unauthorized = on_unauthorized
-
-    def log(self, level: int, text: str, *args: object) -> None:
-        line = text % args if args else text
-        if line.startswith(_LOST_CONNECTION) and _COORDINATOR in line:
-            self._on_lost(line)
-        elif (refused := _UNAUTHORIZED.search(line)) is not None:
-            self._on_unauthorized(refused[1])
-        LIBRDKAFKA_LOG.log(level, line)
-
 
 def _chunk(column: Sequence[T] | None, rows: slice) -> Sequence[T] | None:
     return None if column is None else column[rows]
@@ -413,11 +365,3 @@ def _without_nones(column: Sequence[int | None], default: int) -> Sequence[int |
 def _fatal(error: BaseException) -> KafkaError | None:
     cause = kafka_error(error)
     return cause if cause is not None and cause.fatal() else None
-
-
-def _may_pass(error: KafkaError) -> bool:
-    return is_retriable(error) or _is_purge(error) or is_lost_login(error)
-
-
-def _is_purge(error: KafkaError) -> bool:
-    return error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
