@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -131,12 +132,22 @@ def test_ports_that_others_take_meanwhile_are_given_up(tmp_path: Path, monkeypat
         taken = [first.getsockname()[1], second.getsockname()[1]]
         # Of the clients' port at first, then of the controller's.
         ports = iter([taken[0], free_port(), taken[1]])
-        monkeypatch.setattr(embedded_broker, "free_port", lambda: next(ports, None) or free_port())
+        monkeypatch.setattr(embedded_broker, "free_port", lambda *_: next(ports, None) or free_port())
         with EmbeddedBroker(tmp_path, port=0, jvm_options=QUICK_START_JVM_OPTIONS) as broker:
             assert int(broker.bootstrap_servers.rpartition(":")[2]) not in taken
             assert broker.pid is not None
         assert "Address already in use" in broker.log_path.read_text()
         assert next(ports, None) is None
+
+
+def test_clients_and_controller_have_ports_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    choices = iter([port, port, port])
+    choose = random.choice
+    monkeypatch.setattr(random, "choice", lambda candidates: next(choices, None) or choose(candidates))
+    with EmbeddedBroker(tmp_path, port=0, jvm_options=QUICK_START_JVM_OPTIONS) as broker:
+        assert broker.bootstrap_servers.endswith(f":{port}")
+    assert next(choices, None) is None
 
 
 def test_a_data_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:

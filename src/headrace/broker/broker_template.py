@@ -77,7 +77,8 @@ def broker_template(progress: Progress | None = None) -> BrokerTemplate:
 def _make(target: Path, java: Path, jars: tuple[Path, ...]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         data_dir = Path(directory)
-        port, controller_port = free_port(), free_port()
+        port = free_port()
+        controller_port = free_port(port)
         properties = write_configuration(data_dir, server_properties(port, controller_port, data_dir, {}))
         checkpoint = _format(java, jars, data_dir, properties)
         (target / CHECKPOINT_FILE).write_bytes(checkpoint)

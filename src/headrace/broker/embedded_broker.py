@@ -68,7 +68,7 @@ class EmbeddedBroker:
         """
         self._temporary = Path(tempfile.mkdtemp(prefix="headrace-broker-")) if data_dir is None else None
         self._data_dir = (self._temporary or data_dir or Path()).absolute()
-        self._port = port or free_port()
+        self._port = port or free_port(*(proxies or ()))
         # A proxy has been given the port, and clients know that of a broker that has run.
         self._may_move = port == 0 and not proxies
         self._properties = dict(properties or {})
@@ -205,7 +205,8 @@ class EmbeddedBroker:
 
     def _prepare(self, checkpoint: bytes) -> Path:
         write_storage(self._data_dir, checkpoint)
-        settings = server_properties(self._port, free_port(), self._data_dir, self._properties, self._proxies)
+        controller_port = free_port(self._port, *self._proxies)
+        settings = server_properties(self._port, controller_port, self._data_dir, self._properties, self._proxies)
         return write_configuration(self._data_dir, settings)
 
     def _await_ready(self, process: subprocess.Popen[bytes], deadline: float, written: Callable[[], bytes]) -> None:

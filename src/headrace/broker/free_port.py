@@ -16,9 +16,9 @@ LOOPBACK = "127.0.0.1"
 _CANDIDATES = range(20_000, 32_768)
 
 
-def free_port() -> int:
-    """Return a free port of the loopback interface, chosen at random."""
-    while not is_free(port := random.choice(_CANDIDATES)):
+def free_port(*others: int) -> int:
+    """Return a free port of the loopback interface, chosen at random: none of ``others``, which are chosen already."""
+    while (port := random.choice(_CANDIDATES)) in others or not is_free(port):
         pass
     return port
 
