@@ -28,8 +28,6 @@ class Reconciler:
         self.calls += 1
         return (replace(state, rejoining=False), [Rejoin()]) if state.rejoining else (state, [])
 
-    __name__ = "reconcile"
-
 
 def test_it_is_called_again_for_other_knowledge_alone() -> None:
     reconciler = Reconciler()

@@ -173,7 +173,7 @@ class _Reader:
     def int32(self) -> int:
         return int.from_bytes(self._take(4), "big", signed=True)
 
-    def _int32s(self) -> tuple[int, ...]:
+    def int32s(self) -> tuple[int, ...]:
         """Read an array of them, with its size first; a negative size is that of an empty one."""
         size = max(0, self.int32())
         return struct.unpack(f">{size}i", self._take(4 * size))
@@ -211,7 +211,7 @@ class _Reader:
         tasks: list[ConnectorTaskId] = []
         for _ in range(self.int32()):
             name = self.string()
-            for number in self._int32s():
+            for number in self.int32s():
                 if number == _CONNECTOR_ENTRY:
                     connectors.append(name)
                 else:

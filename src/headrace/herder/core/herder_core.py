@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from headrace.config.connector_config import CONNECTOR_CLASS
@@ -32,7 +32,7 @@ from headrace.herder.core.herder_actions import (
 )
 from headrace.herder.core.herder_events import HerderEvent
 from headrace.herder.core.herder_state import HerderState, Phase
-from headrace.herder.core.settled import unless_settled
+from headrace.herder.core.settled import Reconciler, unless_settled
 
 
 def step(state: HerderState, event: HerderEvent) -> Transition:
@@ -45,7 +45,7 @@ def step(state: HerderState, event: HerderEvent) -> Transition:
     return state, [*actions, *more]
 
 
-def _reconcile(state: HerderState, reconcilers: Sequence[Callable[[HerderState], Transition]]) -> Transition:
+def _reconcile(state: HerderState, reconcilers: Sequence[Reconciler]) -> Transition:
     actions: list[HerderAction] = []
     for reconcile in reconcilers:
         state, more = reconcile(state)
@@ -213,7 +213,7 @@ def _reconcile_end(state: HerderState) -> Transition:
     return state, []
 
 
-_DUTY_RECONCILERS: tuple[Callable[[HerderState], Transition], ...] = (
+_DUTY_RECONCILERS: tuple[Reconciler, ...] = (
     zombie_fencing.reconcile_fencing,
     offset_duties.reconcile_offset_requests,
     offset_duties.reconcile_removed_offsets,
@@ -223,7 +223,7 @@ _DUTY_RECONCILERS: tuple[Callable[[HerderState], Transition], ...] = (
     task_restarts.reconcile_watch,
 )
 
-_RECONCILERS: tuple[Callable[[HerderState], Transition], ...] = (
+_RECONCILERS: tuple[Reconciler, ...] = (
     config_lag.reconcile_lag,
     rebalance.reconcile_membership,
     _reconcile_types,

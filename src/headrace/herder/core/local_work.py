@@ -226,13 +226,13 @@ def reconcile_tasks(state: HerderState) -> Transition:
         runs.update({id: replace(runs[id], stopping=True) for id in outdated})
         actions.append(StopTasks(tuple(sorted(outdated))))
     paused_or_resumed = [
-        id
+        (id, target)
         for id, run in runs.items()
-        if run.target is not targets.get(id.connector, TargetState.STARTED) and not run.stopping
+        if run.target is not (target := targets.get(id.connector, TargetState.STARTED)) and not run.stopping
     ]
-    for id in paused_or_resumed:
-        runs[id] = replace(runs[id], target=_target(state.config, id.connector))
-        actions.append(SetTaskTarget(id, runs[id].target))
+    for id, target in paused_or_resumed:
+        runs[id] = replace(runs[id], target=target)
+        actions.append(SetTaskTarget(id, target))
     for id in sorted(wanted - runs.keys()):
         if _may_start(state, id):
             runs[id] = TaskRun(offsets[id.connector], _target(state.config, id.connector))

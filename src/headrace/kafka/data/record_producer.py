@@ -237,8 +237,8 @@ class RecordProducer:
     def connect(self, topic: str, timeout: float) -> None:
         """Wait for a broker: without one, librdkafka looks for a transaction coordinator only every half second.
 
-        ``topic`` is one that is there and that this producer will write: the client asks for its metadata, as it
-        does as long as it lives, and for that of a topic that is not there every second.
+        ``topic`` is one that is there: the client asks for its metadata now and then as long as it lives, and for that
+        of a topic that is not there every second.
         """
         deadline = Deadline.after(timeout)
         # The first answer may come from a bootstrap server, whose connection ends as soon as the brokers are known.

@@ -83,7 +83,7 @@ class TransactionalProducer:
     def init_transactions(self, timeout: float, topic: str | None = None) -> None:
         """Fence earlier producers of the transactional id, and abort the transaction that they left open.
 
-        ``topic`` is one that is there and will be written: with it the call takes less time, by up to half a second.
+        ``topic`` is any one that is there: with it the call takes less time, by up to half a second.
         """
         self._require(ProducerState.NEW)
         if topic is not None:
