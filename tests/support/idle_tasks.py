@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from contextlib import suppress
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.frames import FrameJob
@@ -20,8 +19,7 @@ from headrace.worker.tasks.task_launcher import TaskListener
 class IdleTask:
     """A ``TaskHandle`` without a process: it confirms its start, runs, pauses and stops when asked to.
 
-    ``producing``: an exactly-once task has its producer first, and keeps it, so that a test can ask later if it was
-    fenced. ``blocked`` keeps it from stopping before it is killed.
+    With ``producing`` an exactly-once task has a producer, and keeps it. ``blocked``: it ends only when it is killed.
     """
 
     def __init__(self, spec: TaskSpec, listener: TaskListener, producing: bool, blocked: bool) -> None:
@@ -34,7 +32,8 @@ class IdleTask:
         self._producing = producing and spec.exactly_once
         self._blocked = blocked
         self._gone = threading.Event()
-        threading.Thread(target=self._start, daemon=True).start()
+        self.starting = threading.Thread(target=self._start, daemon=True)
+        self.starting.start()
 
     def _start(self) -> None:
         try:
@@ -44,10 +43,11 @@ class IdleTask:
             confirmed = self.may_start()
         except ConnectError as error:
             self.confirmed.set_exception(error)
-            self._listener.on_event(self.spec.id, Failed(str(error)))
+            if not self._gone.is_set():  # nothing follows Stopped
+                self._listener.on_event(self.spec.id, Failed(str(error)))
             return
         self.confirmed.set_result(confirmed)
-        if confirmed:
+        if confirmed and not self._gone.is_set():
             (self.resume if self.spec.target_state is TargetState.STARTED else self.pause)()
 
     def may_start(self) -> bool:
@@ -115,6 +115,6 @@ class IdleLauncher:
 
     def close_producers(self) -> None:
         for task in self.launched:
+            task.starting.join(30)  # one thread at a time may use a producer
             if task.producer is not None:
-                with suppress(ConnectError):
-                    task.producer.close()
+                task.producer.close()
