@@ -175,7 +175,7 @@ def test_a_sweep_waits_for_a_creation(stage: MakeStage, golden: Golden) -> None:
     s.lines.clear()
     s.hold(actions.Write)
     s.create("c", "a")
-    write = s.state.leadership.writing
+    [write] = s.state.leadership.writing
     s.happen(events.StrayStatusSeen())
     s.release(actions.Write)
     s.happen(s.topic.write(write))
@@ -213,7 +213,7 @@ def test_two_creations_in_one_moment(stage: MakeStage, golden: Golden) -> None:
     s.create("c", "a", request=1)
     s.create("c", "a", request=2)
     s.say("the second waits for the first one's write, and then meets its connector")
-    write = s.state.leadership.writing
+    [write] = s.state.leadership.writing
     s.release(actions.Write)
     s.happen(s.topic.write(write))
     s.happen(events.WriteDone(write))
@@ -276,11 +276,60 @@ def test_a_fenced_leader_claims_again_and_repeats_the_write(stage: MakeStage, go
     s.lines.clear()
     s.hold(actions.Write)
     s.create("c", "a")
-    write = s.state.leadership.writing
+    [write] = s.state.leadership.writing
     s.happen(events.WriteFailed(write, RuntimeError("fenced"), fenced=True))
     s.release(actions.Write)
     s.happen(events.ClaimDue())
     golden(s)
+
+
+def test_writes_of_several_connectors_at_once(stage: MakeStage, golden: Golden) -> None:
+    s = stage()
+    s.start()
+    s.create("c", "a")
+    s.lines.clear()
+    s.hold(actions.Write)
+    s.create("d", "a", request=2)
+    s.request(PutTargetState(3, "c", TargetState.PAUSED))
+    s.say("a second write of a connector waits for its first, and is judged after it")
+    s.create("d", "a", request=4)
+    s.request(PutTargetState(5, "c", TargetState.STARTED))
+    create, pause = s.state.leadership.writing
+    s.say("they share a transaction: all its records are read before either is done")
+    for event in (s.topic.write(create), s.topic.write(pause), events.WriteDone(pause), events.WriteDone(create)):
+        s.happen(event)
+    golden(s)
+
+
+def test_writes_that_fail_together_are_followed_by_one_claim(stage: MakeStage, golden: Golden) -> None:
+    s = stage()
+    s.start()
+    s.create("c", "a")
+    s.lines.clear()
+    s.hold(actions.Write)
+    s.create("d", "a", request=2)
+    s.request(PutTargetState(3, "c", TargetState.PAUSED))
+    s.request(RemoveConnector(4, "c"))
+    create, pause = s.state.leadership.writing
+    s.say("the first may not have been written, the second was not")
+    s.happen(events.WriteFailed(create, RuntimeError("no brokers")))
+    s.happen(events.WriteFailed(pause, RuntimeError("no brokers"), fenced=True))
+    s.release(actions.Write)
+    s.happen(events.ClaimDue())
+    golden(s)
+
+
+def test_a_few_writes_at_once(stage: MakeStage) -> None:
+    s = stage()
+    s.start()
+    s.hold(actions.Write)
+    for number in range(70):
+        s.create(f"c{number:02}", request=number)
+    assert [write.request for write in s.state.leadership.writing] == list(range(64))
+    first = s.state.leadership.writing[0]
+    s.happen(s.topic.write(first))
+    s.happen(events.WriteDone(first))
+    assert [write.request for write in s.state.leadership.writing] == list(range(1, 65))
 
 
 def test_write_errors_go_to_who_asked_or_are_tried_again(stage: MakeStage, golden: Golden) -> None:
@@ -290,11 +339,11 @@ def test_write_errors_go_to_who_asked_or_are_tried_again(stage: MakeStage, golde
     s.lines.clear()
     s.hold(actions.Write)
     s.request(PutTargetState(2, "c", TargetState.PAUSED))
-    s.happen(events.WriteFailed(s.state.leadership.writing, RuntimeError("no brokers")))
+    s.happen(events.WriteFailed(s.state.leadership.writing[0], RuntimeError("no brokers")))
     s.happen(events.ClaimDue())
     s.task_configs["c"] = [{"part": "b"}]
     s.happen(events.ReconfigurationRequested("c"))
-    s.happen(events.WriteFailed(s.state.leadership.writing, RuntimeError("no brokers")))
+    s.happen(events.WriteFailed(s.state.leadership.writing[0], RuntimeError("no brokers")))
     s.release(actions.Write)
     s.happen(events.ClaimDue())
     s.happen(events.ReconfigurationRequested("c"))
@@ -448,7 +497,7 @@ def test_a_task_count_record_never_follows_configs_that_it_does_not_count(stage:
     s.hold(actions.Fence, actions.Write)
     s.task_configs["c"] = [{"part": "x"}, {"part": "y"}]
     s.happen(events.ReconfigurationRequested("c"))
-    write = s.state.leadership.writing
+    [write] = s.state.leadership.writing
     s.happen(s.topic.write(write))
     s.happen(events.WriteDone(write))
     old = s.topic.state.task_config_offsets["c"]
@@ -456,8 +505,8 @@ def test_a_task_count_record_never_follows_configs_that_it_does_not_count(stage:
     s.task_configs["c"] = [{"part": "z"}]
     s.happen(events.ReconfigurationRequested("c"))
     s.happen(events.FencingDone("c", old))
-    write = s.state.leadership.writing
+    [write] = s.state.leadership.writing
     s.happen(s.topic.write(write))
     s.happen(events.WriteDone(write))
-    assert s.state.leadership.writing is None
+    assert s.state.leadership.writing == ()
     golden(s)

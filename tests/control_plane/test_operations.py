@@ -39,7 +39,7 @@ def test_the_leader_writes_a_loggers_level(stage: MakeStage, golden: Golden) -> 
     s.hold(actions.Write)
     s.request(PutLoggerLevel(2, "root", "INFO"))
     s.release(actions.Write)
-    s.happen(events.WriteFailed(s.state.leadership.writing, RuntimeError("fenced"), fenced=True))
+    s.happen(events.WriteFailed(s.state.leadership.writing[0], RuntimeError("fenced"), fenced=True))
     s.happen(events.ClaimDue())
     golden(s)
 

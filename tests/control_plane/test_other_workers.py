@@ -96,7 +96,7 @@ def test_a_key_that_could_not_be_written_is_looked_at_again(stage: MakeStage, go
     s.happen(events.SessionKeyExpired(key))
     s.say("the timer does not ask twice while a write is under way")
     s.happen(events.SessionKeyExpired(key))
-    write = s.state.leadership.writing
+    [write] = s.state.leadership.writing
     s.happen(events.WriteFailed(write, ConnectError("no answer")))
     assert s.state.leadership.privileges is Privileges.WAITING
     s.release(actions.Write)
@@ -199,7 +199,7 @@ def test_task_configs_of_another_worker_that_cannot_be_written(stage: MakeStage,
     s.lines.clear()
     s.hold(actions.Write)
     s.request(PutTaskConfigs("c", [{"part": "b"}], request=7))
-    s.happen(events.WriteFailed(s.state.leadership.writing, ConnectError("no answer")))
+    s.happen(events.WriteFailed(s.state.leadership.writing[0], ConnectError("no answer")))
     s.say("no leader any more")
     s.leader = "other"
     s.happen(s.assign())

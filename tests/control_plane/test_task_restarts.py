@@ -267,7 +267,7 @@ def test_the_next_leader_goes_on_where_the_last_ended(golden: Golden) -> None:
     old.later(20)
     put = PutAutomaticRestart(T0, RestartCount(2, int(old.now * 1000)))
     old.happen(events.WriteFailed(put, OSError("fenced"), fenced=False))
-    assert not old.state.leadership.queue and old.state.leadership.writing is None
+    assert not old.state.leadership.queue and old.state.leadership.writing == ()
     golden(new)
 
 
@@ -356,7 +356,7 @@ def test_an_operators_restart_overtakes_one_that_waits_to_be_written() -> None:
     by_hand = PutTaskRestart(2, "c", 0)
     s.request(by_hand)
     s.later(40)
-    assert s.state.leadership.writing == by_hand and len(s.state.leadership.queue) == 1
+    assert s.state.leadership.writing == (by_hand,) and len(s.state.leadership.queue) == 1
     s.lines.clear()
     s.release(actions.Write)
     s.happen(s.topic.write(by_hand))

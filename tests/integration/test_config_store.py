@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from headrace.storage import config_log
 from headrace.storage.config_backing_store import ConfigBackingStore, FencedLeaderError
 from headrace.storage.config_log import ConfigUpdate
 from headrace.storage.config_writes import (
+    ConfigWrite,
     ConnectorRemoval,
     ConnectorWrite,
     LoggerLevelWrite,
@@ -34,6 +36,7 @@ from headrace.storage.config_writes import (
 )
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
+from tests.support.polling import wait_for
 
 
 class Member:
@@ -270,6 +273,42 @@ def test_writers_on_many_threads_do_not_mix(leader: Member, broker: Any, topic: 
     assert all(len(set(names[n : n + 3])) == 1 for n in range(0, 15, 3))
     state = leader.store.snapshot()
     assert all(state.task_config(ConnectorTaskId(f"c{n}", 1)) == {"i": "1"} for n in range(5))
+
+
+def test_writes_that_wait_share_a_transaction(leader: Member, broker: Any, topic: str) -> None:
+    writes = [ConnectorWrite(f"c{n}", {"a": "b"}, TargetState.PAUSED) for n in range(5)]
+    assert written_together(leader, writes) == [None] * 5
+    assert leader.store.snapshot().connectors() == ("c0", "c1", "c2", "c3", "c4")
+    leader.store.write(ConnectorWrite("d", {}))
+    records = _raw_records(broker, topic)
+    assert [offset for offset, _, _ in records] == [*range(10), 11], "a marker behind ten records"
+    names = [key.removeprefix("target-state-").removeprefix("connector-") for _, key, _ in records]
+    assert names[0:10:2] == names[1:10:2], "the records of a write follow one another"
+
+
+def test_a_record_that_is_too_large_fails_its_own_write_only(leader: Member) -> None:
+    large, small = ConnectorWrite("large", {"x": "y" * 3_000_000}), ConnectorWrite("small", {})
+    first = written_together(leader, [large, small])
+    assert [type(error) for error in first] == [FencedLeaderError] * 2 and "be written again, alone" in str(first[1])
+    leader.store.claim_write_privileges()
+    again = dict(zip(("large", "small"), written_together(leader, [large, small]), strict=True))
+    assert type(again["large"]) is ConfigError and "larger than topic" in str(again["large"])
+    leader.store.claim_write_privileges()
+    if again["small"] is not None:  # its turn came after the large one's
+        assert type(again["small"]) is FencedLeaderError
+        leader.store.write(small)
+    assert leader.store.snapshot().connectors() == ("small",)
+    assert written_together(leader, [ConnectorWrite("a", {}), ConnectorWrite("b", {})]) == [None, None]
+
+
+def written_together(member: Member, writes: Sequence[ConfigWrite]) -> list[BaseException | None]:
+    """Write while another transaction is under way; return the error of each."""
+    store = member.store
+    with ThreadPoolExecutor(len(writes)) as pool:
+        with store._writing:
+            futures = [pool.submit(store.write, write) for write in writes]
+            wait_for(lambda: len(store._waiting) == len(writes), 10)
+        return [future.exception() for future in futures]
 
 
 def test_more_than_one_partition_is_refused(broker: Any, topic: str) -> None:

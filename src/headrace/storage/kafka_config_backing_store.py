@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 
 from headrace.api.errors import ConfigError, ConnectError, DataError
 from headrace.kafka.admin.topic_admin import TopicSpec
@@ -26,12 +28,28 @@ log = logging.getLogger(__name__)
 _TIMEOUT = 30.0  # Java: READ_WRITE_TOTAL_TIMEOUT_MS
 
 
+@dataclass(eq=False, slots=True)
+class _Group:
+    """The records of one write, and where they end in the topic, once they are committed."""
+
+    what: str
+    records: Sequence[records.Record]
+    end: Future[int | None] = field(default_factory=Future)
+
+    def refuse(self, error: ConnectError, cause: Exception | None = None) -> None:
+        """Have the write raise ``error``."""
+        if cause is not error:
+            error.__cause__ = cause
+        self.end.set_exception(error)
+
+
 class KafkaConfigBackingStore:
     """Implements ``ConfigBackingStore``.
 
-    Every write is one transaction of the producer ``leader_producer`` describes, whether sources are exactly-once or
-    not, and the topic is read read_committed: a record group is seen as a whole or not at all (invariant 7). A
-    producer is closed after any error, since the outcome of its transaction is not known (invariant 5).
+    Every write is in one transaction of the producer ``leader_producer`` describes, whether sources are exactly-once or
+    not, and the topic is read read_committed: a record group is seen as a whole or not at all (invariant 7). Writes
+    that come while a transaction is under way share the next one. A producer is closed after any error, since the
+    outcome of its transaction is not known (invariant 5).
     ``on_update`` is called on the log's thread, once per batch of records, after ``snapshot`` holds the change; not for
     what is read during ``start``. It must not block, nor call this store's blocking methods.
     """
@@ -51,6 +69,9 @@ class KafkaConfigBackingStore:
         self._fold = ConfigLog()
         self._snapshot = self._fold.state
         self._started = False
+        self._waiting: deque[_Group] = deque()
+        self._alone = 0
+        """Transactions that are to hold one write only, since one that was shared had too large a record."""
         self._writing = threading.Lock()
         self._producer: TransactionalProducer | None = None
 
@@ -107,37 +128,74 @@ class KafkaConfigBackingStore:
     def write(self, write: ConfigWrite) -> None:
         if isinstance(write, ConnectorRemoval):
             self.refresh(_TIMEOUT)  # it removes every record there is
-        group = encode_write(write, self._snapshot, self._fold.live_keys)
-        if group:
-            self._write_group(describe_write(write), group)
-
-    def _write_group(self, what: str, group: Sequence[records.Record]) -> None:
+        encoded = encode_write(write, self._snapshot, self._fold.live_keys)
+        if not encoded:
+            return
+        group = _Group(describe_write(write), encoded)
+        self._waiting.append(group)
         with self._writing:
-            producer = self._producer
-            if producer is None:
-                raise FencedLeaderError(f"Cannot write {what}: this worker may not write the config topic")
-            # Brokers may create a deleted topic again on a write: an empty cluster would begin in it.
-            self._log.check_topic()
-            try:
-                end = self._write_transaction(producer, group)
-            except Exception as e:
-                doing = f"writing {what} as {producer.transactional_id}"
-                error = connect_error(fatal_error(producer.records.client) or e, doing)
-                # Invariant 5: an uncertain transaction taints its producer. The next claim ends the transaction.
-                self._drop_producer()
-                if isinstance(error, ProducerFencedError):
-                    raise FencedLeaderError(f"Another worker has become the leader: {error}") from e
-                if is_too_large(e):
-                    raise ConfigError(
-                        f"Cannot write {what}: it is larger than topic '{self._topic.name}' takes "
-                        "(max.request.size of the worker, max.message.bytes of the topic)"
-                    ) from e
-                raise error from (e.__cause__ if error is e else e)
+            if not group.end.done():  # or the writer before has written it
+                self._write_groups(self._next_groups(group))
+        end = group.end.result()
         read = self._log.read_to_end() if end is None else self._log.read_up_to({0: end})
         await_end(self._log, read, _TIMEOUT)
 
+    def _next_groups(self, group: _Group) -> Sequence[_Group]:
+        """Return the groups of the next transaction: all that wait, ``group`` among them, or it alone."""
+        if self._alone:
+            self._alone -= 1
+            self._waiting.remove(group)
+            return [group]
+        return [self._waiting.popleft() for _ in range(len(self._waiting))]
+
+    def _write_groups(self, groups: Sequence[_Group]) -> None:
+        """Write groups in one transaction, and set the end of each, or its error."""
+        producer = self._producer
+        if producer is None:
+            for group in groups:
+                group.refuse(
+                    FencedLeaderError(f"Cannot write {group.what}: this worker may not write the config topic")
+                )
+            return
+        try:
+            # Brokers may create a deleted topic again on a write: an empty cluster would begin in it.
+            self._log.check_topic()
+            end = self._write_transaction(producer, [record for group in groups for record in group.records])
+        except Exception as e:
+            self._refuse_all(producer, groups, e)
+        else:
+            for group in groups:
+                group.end.set_result(end)
+        finally:
+            for group in groups:  # nobody is to wait for a write that has been given up
+                group.end.cancel()
+
+    def _refuse_all(self, producer: TransactionalProducer, groups: Sequence[_Group], cause: Exception) -> None:
+        """Fail the writes of a transaction that was not, or may not be, committed; drop the producer (invariant 5).
+
+        The next claim ends the transaction. Of writes that shared it one may have been too large, and nobody knows
+        which: each is to be tried again, alone.
+        """
+        fatal = fatal_error(producer.records.client)
+        self._drop_producer()
+        again = is_too_large(cause) and len(groups) > 1
+        if again:
+            self._alone = len(groups)
+        for group in groups:
+            error = connect_error(fatal or cause, f"writing {group.what} as {producer.transactional_id}")
+            if isinstance(error, ProducerFencedError):
+                error = FencedLeaderError(f"Another worker has become the leader: {error}")
+            elif again:
+                error = FencedLeaderError(f"Another write was too large: {group.what} has to be written again, alone")
+            elif is_too_large(cause):
+                error = ConfigError(
+                    f"Cannot write {group.what}: it is larger than topic '{self._topic.name}' takes "
+                    "(max.request.size of the worker, max.message.bytes of the topic)"
+                )
+            group.refuse(error, cause)
+
     def _write_transaction(self, producer: TransactionalProducer, group: Sequence[records.Record]) -> int | None:
-        """Write a group of records; return the offset behind the last one, None if the brokers do not report it."""
+        """Write records; return the offset behind the last one, None if the brokers do not report it."""
         offsets: list[int] = []
 
         def delivered(topic: str, partition: int, offset: int, timestamp: int | None) -> None:

@@ -129,6 +129,20 @@ UserWrite = PutConnector | RemoveConnector | PutTargetState | PutRestart | PutTa
 WriteRequest = UserWrite | PutAutomaticRestart | PutTaskConfigs | PutTaskCount | PutOffsetsDeleted | OfNoConnector
 
 
+def subject(write: WriteRequest) -> object:
+    """Return what the write is about: the name of its connector, or what stands for a key or a logger.
+
+    No write reads what one of another subject changes.
+    """
+    match write:
+        case PutSessionKey():
+            return PutSessionKey
+        case PutLoggerLevel(logger=logger):
+            return PutLoggerLevel, logger
+        case _:
+            return write.name
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetsRequest:
     """A user's change of source or sink offsets: no write, but exclusive with the connector's writes."""

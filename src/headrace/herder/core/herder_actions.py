@@ -172,7 +172,7 @@ class ReleaseWrites(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class Write(HerderAction):
-    """Write this change to the config topic; one at a time."""
+    """Write this change to the config topic, beside changes of other subjects."""
 
     write: WriteRequest
 

@@ -163,11 +163,12 @@ class FailureWatch:
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """The leader's work. One write at a time, so that each is checked against the state that it will change."""
+    """The leader's work. One write of a subject at a time: each is checked against the state that it will change."""
 
     privileges: Privileges = Privileges.NONE
     queue: tuple[WriteRequest, ...] = ()
-    writing: WriteRequest | None = None
+    writing: tuple[WriteRequest, ...] = ()
+    """Writes that are being made, each of another subject."""
     fencing: Mapping[str, int] = field(default_factory=dict)
     """The generation of task configs for which a round of zombie fencing is under way, by connector."""
     fencing_requests: tuple[tuple[int, str], ...] = ()

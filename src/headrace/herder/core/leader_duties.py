@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The herder's core: the leader's duties. The leader alone writes the config topic (invariant 7).
 
-Writes wait in one queue and are made one at a time; each is checked when its turn comes, against a state that includes
-all writes before it. So there is no race between two creations, or between new task configs and a task count record.
+Writes wait in one queue. Those of one subject are made one at a time; each is checked when its turn comes, against a
+state that includes all writes of the subject before it. So there is no race between two creations, or between new task
+configs and a task count record. Writes of several subjects are made at the same time, and may share a transaction.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.herder.core import awaited_work, task_restarts
@@ -24,6 +26,7 @@ from headrace.herder.core.config_writes import (
     RemoveConnector,
     UserWrite,
     WriteRequest,
+    subject,
 )
 from headrace.herder.core.herder_actions import (
     ClaimWrites,
@@ -63,6 +66,8 @@ from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 
+_MOST_AT_ONCE: Final = 64
+"""Writes that are made at the same time; each has a thread."""
 _RETRY = 1.0
 """Seconds until a claim or a write of the herder's own is tried again."""
 
@@ -103,7 +108,7 @@ def claim_due(state: HerderState) -> HerderState:
 
 def write_done(state: HerderState, event: WriteDone) -> Transition:
     """Answer the request for the write, and end what waited for it."""
-    state = state.with_leadership(writing=None)
+    state = _without(state, event.write)
     match event.write:
         case RemoveConnector(request=request, name=name) if state.alone:
             return awaited_work.removal_written(state, request, name), []
@@ -126,10 +131,13 @@ def write_done(state: HerderState, event: WriteDone) -> Transition:
 def write_failed(state: HerderState, event: WriteFailed) -> Transition:
     """Claim the topic anew, after any error, for the producer is gone (invariant 5).
 
-    A leader that was fenced and still leads repeats the write; other errors fail the request for it.
+    A leader that was fenced and still leads repeats the write; other errors fail the request for it. Writes that shared
+    a transaction fail together, and one claim follows.
     """
-    state = state.with_leadership(writing=None, privileges=Privileges.WAITING)
-    actions: list[HerderAction] = [Later(_RETRY, ClaimDue())]
+    actions: list[HerderAction] = []
+    if state.leadership.privileges is not Privileges.WAITING:
+        actions.append(Later(_RETRY, ClaimDue()))
+    state = _without(state, event.write).with_leadership(privileges=Privileges.WAITING)
     if event.fenced:
         return state.with_leadership(queue=(event.write, *state.leadership.queue)), actions
     match event.write:
@@ -162,7 +170,7 @@ def reconcile_privileges(state: HerderState) -> Transition:
 
 def reconcile_sweep(state: HerderState) -> Transition:
     """Sweep stray statuses, unless something that has a status is just being created, or is stopping here."""
-    creating = isinstance(state.leadership.writing, PutConnector | PutTaskConfigs)
+    creating = any(isinstance(write, PutConnector | PutTaskConfigs) for write in state.leadership.writing)
     due = state.sweep and state.leadership.privileges is Privileges.HELD and not state.leadership.sweeping
     if not due or creating or state.is_stopping():
         return state, []
@@ -175,20 +183,28 @@ def sweep_ended(state: HerderState, event: SweepEnded) -> Transition:
 
 
 def reconcile_writes(state: HerderState) -> Transition:
-    """Process the queue of writes up to one that has to be waited for."""
+    """Process the writes of the queue that need not be waited for."""
     actions: list[HerderAction] = []
-    while state.leadership.writing is None and state.membership is not None:
-        head = next((write for write in state.leadership.queue if not _on_hold(state, write)), None)
+    while len(state.leadership.writing) < _MOST_AT_ONCE and state.membership is not None:
+        underway = {subject(write) for write in state.leadership.writing}
+        may_go = (w for w in state.leadership.queue if subject(w) not in underway and not _on_hold(state, w))
+        head = next(may_go, None)
         if head is None or (state.is_leader and state.leadership.privileges is not Privileges.HELD):
             break
         at = state.leadership.queue.index(head)
         state = state.with_leadership(queue=state.leadership.queue[:at] + state.leadership.queue[at + 1 :])
         action = _judge(state, head)
         if isinstance(action, Write):
-            state = state.with_leadership(writing=action.write)
+            state = state.with_leadership(writing=(*state.leadership.writing, action.write))
         if action is not None:
             actions.append(action)
     return state, actions
+
+
+def _without(state: HerderState, write: WriteRequest) -> HerderState:
+    """Return the state with ``write`` no longer being made."""
+    about = subject(write)
+    return state.with_leadership(writing=tuple(each for each in state.leadership.writing if subject(each) != about))
 
 
 def _on_hold(state: HerderState, write: WriteRequest) -> bool:
@@ -336,4 +352,4 @@ def session_key_expired(state: HerderState, event: SessionKeyExpired) -> HerderS
 
 
 def _key_underway(state: HerderState) -> bool:
-    return any(isinstance(write, PutSessionKey) for write in (*state.leadership.queue, state.leadership.writing))
+    return any(isinstance(write, PutSessionKey) for write in (*state.leadership.queue, *state.leadership.writing))

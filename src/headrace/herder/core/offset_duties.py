@@ -8,7 +8,7 @@ nothing else is written about the connector (``leader_duties``), so that it stay
 from __future__ import annotations
 
 from headrace.herder.core.awaited_work import removal_failed
-from headrace.herder.core.config_writes import OffsetsRequest, OfNoConnector, PutOffsetsDeleted
+from headrace.herder.core.config_writes import OffsetsRequest, PutOffsetsDeleted, subject
 from headrace.herder.core.herder_actions import (
     ChangeOffsets,
     DeleteRemovedOffsets,
@@ -123,10 +123,9 @@ def _change_error(state: HerderState, name: str) -> Exception | None:
 
 def _is_busy(state: HerderState, name: str) -> bool:
     """Return True while another change is under way, or a write that may resume the connector."""
-    writing = state.leadership.writing
     if name in state.leadership.changing_offsets:
         return True
-    return writing is not None and not isinstance(writing, OfNoConnector) and writing.name == name
+    return any(subject(write) == name for write in state.leadership.writing)
 
 
 def _awaits_round(state: HerderState, wanted: OffsetsRequest) -> bool:

@@ -173,7 +173,7 @@ def failures_read(state: HerderState, event: FailuresRead) -> Transition:
 
 
 def _underway(state: HerderState) -> set[str | ConnectorTaskId]:
-    writes = (*state.leadership.queue, state.leadership.writing)
+    writes = (*state.leadership.queue, *state.leadership.writing)
     return {write.id for write in writes if isinstance(write, PutAutomaticRestart)}
 
 
