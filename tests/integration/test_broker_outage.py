@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from headrace.api.errors import RetriableError
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.admin.topic_admin import TopicSpec
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
 from headrace.storage.config_writes import ConnectorWrite
 from headrace.storage.internal_topic import LogClients, compacted_topic
@@ -87,3 +91,35 @@ def test_a_leader_loses_its_privileges_and_can_claim_them_again(
         assert store.snapshot().connector_config("c") == {"v": "3"}
     finally:
         store.stop()
+
+
+def test_a_producer_takes_no_core_while_the_broker_stands_still(
+    own_broker: EmbeddedBroker, props: dict[str, str]
+) -> None:
+    """librdkafka's thread does not pause while records are due, or flushed, and five are under way before them."""
+    topic = f"still-{uuid.uuid4().hex[:8]}"
+    producer = TransactionalProducer({**props, "transactional.id": topic})
+    producer.init_transactions(20)
+    producer.begin()
+    producer.records.send(topic, None, b"first")
+    assert producer.records.flush(20)
+    assert own_broker.pid is not None
+    os.kill(own_broker.pid, signal.SIGSTOP)
+    try:
+        for _ in range(10):
+            producer.records.send(topic, None, b"under way")
+        assert not producer.records.flush(0.5)
+        producer.records.send(topic, None, b"behind them")
+        assert cpu_seconds(lambda: producer.records.serve(1)) < 0.3
+        assert cpu_seconds(lambda: producer.records.flush(2)) < 0.6
+    finally:
+        os.kill(own_broker.pid, signal.SIGCONT)
+    producer.commit(20)
+    assert producer.records.acknowledged == 12
+    producer.close()
+
+
+def cpu_seconds(call: Callable[[], object]) -> float:
+    before = time.process_time()
+    call()
+    return time.process_time() - before

@@ -64,7 +64,7 @@ class KafkaConfigBackingStore:
         self._topic = topic
         committed = replace(clients, consumer={**clients.consumer, "isolation.level": "read_committed"}, producer=None)
         self._log = open_log(replace(topic, partitions=1), committed, self._on_records)
-        self._leader_producer = {"linger.ms": "0", **leader_producer}
+        self._leader_producer = leader_producer
         self._on_update = on_update
         self._fold = ConfigLog()
         self._snapshot = self._fold.state

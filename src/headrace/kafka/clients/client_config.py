@@ -40,6 +40,7 @@ _PRODUCER_DEFAULTS = {
     "queue.buffering.max.messages": 500_000,
 }
 _CONSUMER_DEFAULTS = {"auto.offset.reset": "latest", "check.crcs": True, "isolation.level": "read_uncommitted"}
+_MAX_LINGER: Final = 30_000
 _Client = TypeVar("_Client", Consumer, Producer, AdminClient)
 _NAMES: Final = {Consumer: "consumer", Producer: "producer", AdminClient: "admin client"}
 _ASSIGNORS = {
@@ -61,6 +62,8 @@ def producer_config(props: Mapping[str, str]) -> dict[str, Any]:
         result["enable.idempotence"] = _can_be_idempotent(result)
     if "transactional.id" in result:
         _fit_into_transaction_timeout(result)
+        if "linger.ms" not in props:
+            result["linger.ms"] = _transaction_linger(result)
     return result
 
 
@@ -207,6 +210,16 @@ def _can_be_idempotent(config: Mapping[str, Any]) -> bool:
         and int(config["max.in.flight.requests.per.connection"]) <= 5
         and config.get("retries", 1) != 0
     )
+
+
+def _transaction_linger(config: Mapping[str, Any]) -> int:
+    """Return how long records wait for a full batch, in ms: half of the time that they have.
+
+    A transaction ends with a flush, and nothing is visible before. librdkafka's thread for a broker does not pause
+    while records are due and five of their partition are under way: it takes a core while a broker does not answer.
+    """
+    timeouts = [config.get(name) for name in ("transaction.timeout.ms", "delivery.timeout.ms", "message.timeout.ms")]
+    return min(*(int(timeout) // 2 for timeout in timeouts if timeout is not None), _MAX_LINGER)
 
 
 def _fit_into_transaction_timeout(config: dict[str, Any]) -> None:

@@ -44,6 +44,10 @@ _ANY = -1
 """The partition that leaves the choice to the partitioner."""
 _CHUNK = 10_000
 _FULL_WAIT = 0.05
+_FIRST_FLUSH: Final = 0.05
+_NEXT_FLUSH: Final = 0.002
+_FLUSH_PAUSES: Final = (0.01, 0.1)
+"""The first and the longest pause between flushes, in seconds."""
 _REPORTS_WAIT = 5.0
 _TRANSPORT_CODES = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 
@@ -247,9 +251,18 @@ class RecordProducer:
             self.client.list_topics(topic, deadline.remaining())
 
     def flush(self, timeout: float) -> bool:
-        """Wait up to ``timeout`` seconds until all that was sent is delivered or failed; return True if it is."""
-        if self._served(lambda: self.client.flush(timeout)) > 0:
-            return False
+        """Wait up to ``timeout`` seconds until all that was sent is delivered or failed; return True if it is.
+
+        While librdkafka flushes, its thread for a broker does not pause if records wait behind others that are under
+        way. So it flushes for a moment only, again and again, lest brokers that do not answer cost a core.
+        """
+        deadline = Deadline.after(timeout)
+        seconds, pause = _FIRST_FLUSH, _FLUSH_PAUSES[0]
+        while self._served(partial(self.client.flush, min(seconds, deadline.remaining()))) > 0:
+            if deadline.expired:
+                return False
+            self.serve(min(pause, deadline.remaining()))
+            seconds, pause = _NEXT_FLUSH, min(2 * pause, _FLUSH_PAUSES[1])
         self._bytes = 0
         return True
 
