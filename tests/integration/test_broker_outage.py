@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +99,7 @@ def test_a_producer_takes_no_core_while_the_broker_stands_still(
 ) -> None:
     """librdkafka's thread does not pause while records are due, or flushed, and five are under way before them."""
     topic = f"still-{uuid.uuid4().hex[:8]}"
-    producer = TransactionalProducer({**props, "transactional.id": topic})
+    producer = TransactionalProducer({**props, "transactional.id": topic, "buffer.memory": "1000"})
     producer.init_transactions(20)
     producer.begin()
     producer.records.send(topic, None, b"first")
@@ -112,10 +113,14 @@ def test_a_producer_takes_no_core_while_the_broker_stands_still(
         producer.records.send(topic, None, b"behind them")
         assert cpu_seconds(lambda: producer.records.serve(1)) < 0.3
         assert cpu_seconds(lambda: producer.records.flush(2)) < 0.6
+        sending = threading.Thread(target=producer.records.send, args=(topic, None, bytes(1000)))
+        assert cpu_seconds(lambda: (sending.start(), sending.join(2))) < 0.6, "no room is left for another one"
+        assert sending.is_alive()
     finally:
         os.kill(own_broker.pid, signal.SIGCONT)
+    sending.join()
     producer.commit(20)
-    assert producer.records.acknowledged == 12
+    assert producer.records.acknowledged == 13
     producer.close()
 
 

@@ -43,7 +43,7 @@ RawHeaders = Sequence[tuple[str, bytes | None]]
 _ANY = -1
 """The partition that leaves the choice to the partitioner."""
 _CHUNK = 10_000
-_FULL_WAIT = 0.05
+_FULL_WAIT = 1.0
 _FIRST_FLUSH: Final = 0.05
 _NEXT_FLUSH: Final = 0.002
 _FLUSH_PAUSES: Final = (0.01, 0.1)
