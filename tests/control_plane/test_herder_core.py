@@ -283,7 +283,8 @@ def test_a_fenced_leader_claims_again_and_repeats_the_write(stage: MakeStage, go
     golden(s)
 
 
-def test_writes_of_several_connectors_at_once(stage: MakeStage, golden: Golden) -> None:
+def writing_two(stage: MakeStage) -> Any:
+    """A leader that creates d and pauses c: both writes are being made."""
     s = stage()
     s.start()
     s.create("c", "a")
@@ -291,6 +292,11 @@ def test_writes_of_several_connectors_at_once(stage: MakeStage, golden: Golden) 
     s.hold(actions.Write)
     s.create("d", "a", request=2)
     s.request(PutTargetState(3, "c", TargetState.PAUSED))
+    return s
+
+
+def test_writes_of_several_connectors_at_once(stage: MakeStage, golden: Golden) -> None:
+    s = writing_two(stage)
     s.say("a second write of a connector waits for its first, and is judged after it")
     s.create("d", "a", request=4)
     s.request(PutTargetState(5, "c", TargetState.STARTED))
@@ -302,13 +308,7 @@ def test_writes_of_several_connectors_at_once(stage: MakeStage, golden: Golden) 
 
 
 def test_writes_that_fail_together_are_followed_by_one_claim(stage: MakeStage, golden: Golden) -> None:
-    s = stage()
-    s.start()
-    s.create("c", "a")
-    s.lines.clear()
-    s.hold(actions.Write)
-    s.create("d", "a", request=2)
-    s.request(PutTargetState(3, "c", TargetState.PAUSED))
+    s = writing_two(stage)
     s.request(RemoveConnector(4, "c"))
     create, pause = s.state.leadership.writing
     s.say("the first may not have been written, the second was not")

@@ -73,6 +73,21 @@ def test_idempotence_is_javas_default(props: dict[str, str], expected: object) -
     assert producer_config({**BOOTSTRAP, **props})["enable.idempotence"] == expected
 
 
+@pytest.mark.parametrize(
+    ("props", "expected"),
+    [
+        ({}, 30_000),
+        ({"transaction.timeout.ms": "5000"}, 2_500),
+        ({"transaction.timeout.ms": "900000"}, 30_000),
+        ({"delivery.timeout.ms": "1500"}, 750),
+        ({"linger.ms": "7"}, 7),
+    ],
+)
+def test_records_of_a_transaction_wait_for_half_of_their_time(props: dict[str, str], expected: int) -> None:
+    assert producer_config({**BOOTSTRAP, "transactional.id": "t", **props})["linger.ms"] == expected
+    assert client_config.producer({**BOOTSTRAP, "transactional.id": "t", **props}) is not None
+
+
 def test_librdkafka_takes_what_we_make() -> None:
     everything = {
         **BOOTSTRAP,

@@ -49,8 +49,7 @@ def _start_answer(state: HerderState, request: int, name: str) -> Reply | None:
 def _has_its_tasks(state: HerderState, name: str, run: ConnectorRun) -> bool:
     if run.reconfigure or run.computing or run.failure or state.rebalance_pending:
         return False
-    writes = (*state.leadership.queue, *state.leadership.writing)
-    if any(isinstance(write, PutTaskConfigs) and write.name == name for write in writes):
+    if any(isinstance(write, PutTaskConfigs) and write.name == name for write in state.leadership.writes):
         return False
     tasks, generation = (state.tasks.get(id) for id in state.config.tasks(name)), state.config.generation(name)
     return all(task is not None and not task.stopping and task.generation == generation for task in tasks)

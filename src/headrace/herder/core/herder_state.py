@@ -185,6 +185,11 @@ class Leadership:
     """True while stray statuses are being removed: nothing that could have a status is created meanwhile."""
     failures: FailureWatch = FailureWatch()
 
+    @property
+    def writes(self) -> tuple[WriteRequest, ...]:
+        """All writes that wait, and those that are being made."""
+        return (*self.queue, *self.writing)
+
 
 @dataclass(frozen=True, slots=True)
 class HerderState:

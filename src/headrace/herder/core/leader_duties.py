@@ -352,4 +352,4 @@ def session_key_expired(state: HerderState, event: SessionKeyExpired) -> HerderS
 
 
 def _key_underway(state: HerderState) -> bool:
-    return any(isinstance(write, PutSessionKey) for write in (*state.leadership.queue, *state.leadership.writing))
+    return any(isinstance(write, PutSessionKey) for write in state.leadership.writes)

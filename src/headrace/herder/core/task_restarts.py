@@ -173,8 +173,7 @@ def failures_read(state: HerderState, event: FailuresRead) -> Transition:
 
 
 def _underway(state: HerderState) -> set[str | ConnectorTaskId]:
-    writes = (*state.leadership.queue, *state.leadership.writing)
-    return {write.id for write in writes if isinstance(write, PutAutomaticRestart)}
+    return {write.id for write in state.leadership.writes if isinstance(write, PutAutomaticRestart)}
 
 
 def _report_given_up(state: HerderState, answers: dict[str | ConnectorTaskId, AutoRestart]) -> Transition:

@@ -45,6 +45,7 @@ _ANY = -1
 _CHUNK = 10_000
 _FULL_WAIT = 1.0
 _FIRST_FLUSH: Final = 0.05
+"""Seconds for which the client flushes at first: a broker that is well has answered by then."""
 _NEXT_FLUSH: Final = 0.002
 _FLUSH_PAUSES: Final = (0.01, 0.1)
 """The first and the longest pause between flushes, in seconds."""
