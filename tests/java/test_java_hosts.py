@@ -200,11 +200,17 @@ def test_a_process_that_is_killed_fails_the_connector(odd: Plugin, killed: str) 
     running.stop()
 
 
+def sleeping(host: psutil.Process) -> list[psutil.Process]:
+    """The programs that the connector has started."""
+    return [each for each in host.children(recursive=True) if each.name() == "sleep"]
+
+
 def test_all_that_a_connector_has_started_ends_with_it(odd: Plugin) -> None:
     running = Running(odd, start="programs")
     running.start()
-    programs = [each for each in running.host.children(recursive=True) if each.name() == "sleep"]
-    assert len(programs) == 2
+    # A program has another name until its process executes it.
+    wait_for(lambda: len(sleeping(running.host)) == 2, 10, lambda: f"two programs: {sleeping(running.host)}")
+    programs = sleeping(running.host)
     running.stop()
     wait_for(lambda: not any(map(alive, programs)), 10, lambda: f"the ends of {programs}")
 

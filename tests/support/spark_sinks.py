@@ -63,7 +63,7 @@ def wait_for_rows(
     rows: Callable[[], list[dict[str, Any]]], count: int, worker: WorkerProcess, connector: str, seconds: float = 60
 ) -> list[dict[str, Any]]:
     def state() -> str:
-        return f"{count} rows: {len(rows())} are there; {worker.status(connector)}\n{worker.log[-3000:]}"
+        return f"{worker.log[-3000:]}\n{count} rows: {len(rows())} are there; {worker.status(connector)}"
 
     wait_for(lambda: len(rows()) >= count, seconds, state, pause=0.1)  # each look reads all files
     return rows()

@@ -170,5 +170,7 @@ def test_each_launch_is_told_that_its_process_waits_for_a_core(shared: Shared) -
     assert [each.key for each in waiting] == ["shared-0", "shared-1"]
     waiting[0].report_waiting("no core")
     assert shared.reported == [("a", "no core"), ("b", "no core")]
-    shared.process("shared-0").take()
+    process = shared.process("shared-0")
+    process.take()
     assert [each.key for each in shared.processes.waiting(shared.engine)] == ["shared-1"]  # type: ignore[arg-type]
+    process.end()
