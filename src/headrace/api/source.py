@@ -27,7 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.api.connector import Connector, ConnectorContext, Task
 from headrace.api.frames import Frames
@@ -222,6 +222,15 @@ class SourceTask(Task):
 
     The process can die at any time; the task is then started in another process from the last committed offsets. State
     that is not in source offsets is lost.
+    """
+
+    polls_ahead: ClassVar[bool] = False
+    """True if `poll` may be called while the transaction with what it returned last is still being committed.
+
+    With exactly-once enabled and `transaction.boundary=poll` both then take place at the same time, which is faster
+    where a poll waits for its source for less than 100 ms. Only for a task that neither lets go of anything in its
+    source when it is polled again, nor waits in `poll` for `commit` or `commit_record`, nor takes `commit` for that of
+    all that `poll` has returned. Not in Java.
     """
 
     context: SourceTaskContext

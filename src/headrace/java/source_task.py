@@ -20,6 +20,8 @@ from headrace.java.transactions import JavaTransactions
 
 log = logging.getLogger(__name__)
 _BASE: Final = "org.apache.kafka.connect.source.SourceTask"
+_POLL_AHEAD: Final = frozenset({"org.apache.kafka.connect.mirror.MirrorSourceTask"})
+"""Classes whose ``commit`` and ``commitRecord`` concern only records that were passed to the latter."""
 _WORTH_ONE_CALL: Final = 5
 """Records for which one call of Java with arrays takes less time than a call for each."""
 
@@ -104,5 +106,11 @@ class JavaSourceTask(SourceTask):
 
 def source_task_class(jars: Sequence[Path], name: str) -> type[SourceTask]:
     """Return the class of the tasks whose work a Java class does. Starts no JVM."""
-    attributes = {"jars": tuple(jars), "class_name": name, "__module__": __name__, "__doc__": f"Java: `{name}`."}
+    attributes = {
+        "jars": tuple(jars),
+        "class_name": name,
+        "polls_ahead": name in _POLL_AHEAD,
+        "__module__": __name__,
+        "__doc__": f"Java: `{name}`.",
+    }
     return type(name.rpartition(".")[2], (JavaSourceTask,), attributes)

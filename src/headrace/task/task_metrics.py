@@ -67,7 +67,7 @@ class TaskMetrics:
         self._refresh.append(refresh)
 
     def replace(self, source: str, values: Mapping[str, float]) -> None:
-        """Replace all figures of ``source`` by ``values``: those of what is gone are not reported any more."""
+        """Replace all figures of ``source``: those of what is gone are not reported any more. Any thread."""
         if self._replaced.get(source) != values:
             self._replaced[source] = values
             self._changed = True
@@ -151,7 +151,8 @@ class TaskMetrics:
             sampled[f"{name}-avg{suffix}"] = mean
             sampled[f"{name}-min{suffix}"] = min(each.least for each in recent)
             sampled[f"{name}-max{suffix}"] = max(each.greatest for each in recent)
-        replaced = {name: value for values in self._replaced.values() for name, value in values.items()}
+        # A list: a client that is polled on another thread may replace its figures meanwhile.
+        replaced = {name: value for values in list(self._replaced.values()) for name, value in values.items()}
         self._report({**self._values, **sampled, **replaced})
 
     def _has_news(self) -> bool:

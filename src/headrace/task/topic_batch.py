@@ -73,7 +73,7 @@ class SelectedRecords(Sequence[SourceRecord]):
 
 
 class DeliveredRecords:
-    """Collects the polled records that Kafka has, with their places. Task's thread only, as all delivery callbacks."""
+    """Collects the polled records that Kafka has, with their places. One thread at a time, as the producer's."""
 
     def __init__(self) -> None:
         self._delivered: list[tuple[TopicBatch, list[tuple[int, int, int, int | None]]]] = []

@@ -25,6 +25,7 @@ from headrace.task.task_protocol import (
 )
 from headrace.task.worker_link import TaskControl
 from tests.unit.clock import Clock
+from tests.unit.task.source_stage import Stage
 
 MakeRecord = Callable[..., SourceRecord]
 
@@ -116,6 +117,11 @@ class Errors:
 @pytest.fixture
 def errors(clock: Clock) -> Errors:
     return Errors(clock)
+
+
+@pytest.fixture
+def stage(link: HeardLink, clock: Clock, control: TaskControl, plugins: Plugins, errors: Errors) -> Stage:
+    return Stage(link, clock, control, plugins, errors)
 
 
 @pytest.fixture

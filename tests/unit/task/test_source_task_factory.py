@@ -79,6 +79,27 @@ def test_retries_have_their_time_within_an_open_transaction(
     assert seen == [str(seconds * 1000)]
 
 
+@pytest.mark.parametrize(
+    ("boundary", "ahead", "beside"), [("poll", True, True), ("poll", False, False), ("interval", True, False)]
+)
+def test_tasks_that_say_so_poll_beside_the_commit_of_their_last_poll(
+    boundary: str, ahead: bool, beside: bool, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    from headrace.task.source import source_task_factory
+
+    commits = source_task_factory.TransactionCommits
+
+    def noted(*parts: Any, beside_polls: bool) -> Any:
+        seen.append(beside_polls)
+        return commits(*parts, beside_polls=beside_polls)
+
+    monkeypatch.setattr(source_task_factory, "TransactionCommits", noted)
+    monkeypatch.setattr(support_plugins.ScriptedTask, "polls_ahead", ahead)
+    make(**{"transaction.boundary": boundary})
+    assert seen == [beside]
+
+
 def test_a_command_is_looked_up_where_the_task_is(make: Any) -> None:
     command = replace(SPEC, task_config={"singer.command": "tap-x"})
     with pytest.raises(ConfigError, match=r"connector c may not start this program"):

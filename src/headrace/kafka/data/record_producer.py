@@ -76,7 +76,7 @@ class RecordColumns(Protocol):
 
 
 class RecordProducer:
-    """A producer of one task's records. Used by the task's thread only; made in the task's process (after its fork).
+    """A producer of one task's records. Used by one thread at a time; made in the task's process (after its fork).
 
     With ``every_delivery`` False no callback runs for a successful delivery, and only failures are noted. Sending
     blocks while ``buffer.memory`` bytes wait for the broker.

@@ -57,7 +57,7 @@ class IllegalProducerStateError(ConnectError):
 
 
 class TransactionalProducer:
-    """The producer of one attempt. Used by the task's thread only.
+    """The producer of one attempt. Used by one thread at a time.
 
     Every method may raise ProducerFencedError (another attempt owns the transactional id, invariant 2),
     UncertainCommitError (tainted; a new attempt has to find out what is committed, invariant 5),

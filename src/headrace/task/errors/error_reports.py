@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -49,7 +50,7 @@ class _Outage:
 
 
 class ErrorReports:
-    """The reports of one attempt. Its task's thread only.
+    """The reports of one attempt. Thread-safe: a commit may run beside the task's thread.
 
     The worker gets the first error at once, and then the newest one, at most one a second. The log gets a line with the
     trace for each new reason, a line a minute while it lasts, and one when it is over. An operation that fails again
@@ -64,6 +65,7 @@ class ErrorReports:
         """``clock`` is in seconds."""
         self._send = send
         self._clock = clock
+        self._lock = threading.Lock()
         self._next_send = float("-inf")
         self._waiting: TaskError | None = None
         self._operations: dict[str, _Operation] = {}
@@ -83,10 +85,11 @@ class ErrorReports:
         ``operation`` is its name in the log, and the same for each attempt.
         """
         met = task_error(error, stage, Handling.RETRIED, position=position, delay=delay)
-        self._send_in_turn(met)
-        known = self._operations.setdefault(operation, _Operation())
-        outage = known.outage = self._failed_again(known.outage)
-        self._log(known, outage, error, line if met.hint is None else f"{line} ({met.hint})")
+        with self._lock:
+            self._send_in_turn(met)
+            known = self._operations.setdefault(operation, _Operation())
+            outage = known.outage = self._failed_again(known.outage)
+            self._log(known, outage, error, line if met.hint is None else f"{line} ({met.hint})")
 
     def record_retried(
         self, operation: Operation, original: Original, error: BaseException, line: str, delay: float
@@ -104,22 +107,25 @@ class ErrorReports:
 
     def tolerated(self, error: TaskError) -> None:
         """Report the error of a record that is skipped; ``errors.log.enable`` decides if it is logged."""
-        self._send_in_turn(error)
+        with self._lock:
+            self._send_in_turn(error)
 
     def succeeded(self, operation: str) -> None:
         """Note that ``operation`` has succeeded; the log gets a line if it had failed before."""
-        known = self._operations.get(operation)
-        if known is None or known.outage is None:
-            return
-        outage, known.outage = known.outage, None
+        with self._lock:
+            known = self._operations.get(operation)
+            if known is None or known.outage is None:
+                return
+            outage, known.outage = known.outage, None
         if outage.logged:
             seconds, times = self._clock() - outage.since, _times(outage.failures)
             log.info("%s succeeded again after %.0f s, in which it had failed %s", operation, seconds, times)
 
     def send_waiting(self) -> None:
         """Send the newest error if it was not sent yet and its turn has come. To be called about once a second."""
-        if self._waiting is not None:
-            self._send_in_turn(self._waiting)
+        with self._lock:
+            if self._waiting is not None:
+                self._send_in_turn(self._waiting)
 
     def _send_in_turn(self, error: TaskError) -> None:
         now = self._clock()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exactly-once loop: poll → transform → convert → produce → offsets last → commit.
 
-Java: ``ExactlyOnceWorkerSourceTask``. The whole loop runs on the task's thread.
+Java: ``ExactlyOnceWorkerSourceTask``. The loop runs on the task's thread; ``TransactionCommits`` may have a commit run
+beside the next poll.
 """
 
 from __future__ import annotations
@@ -9,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from headrace.api.errors import ConnectError
-from headrace.api.record import SourceRecord
-from headrace.api.source import WrittenRecords
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.model.health import Stage
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
-from headrace.task.source.source_batch import Batches, SourceBatch, SourceOffset
-from headrace.task.source.source_task_calls import CommitNotifier, Poller, record_poll, size_of
+from headrace.task.source.source_batch import Batches, SourceBatch
+from headrace.task.source.source_task_calls import Poller, record_poll, size_of
 from headrace.task.source.transaction_boundary import Boundary, End, IntervalBoundary
+from headrace.task.source.transaction_commits import TransactionCommits
 from headrace.task.source.transactional_writer import TransactionWriter
 from headrace.task.task_metrics import TaskMetrics
 
@@ -31,7 +30,7 @@ class ExactlyOnceWorkerSourceTask:
         batches: Batches,
         writer: TransactionWriter,
         boundary: Boundary,
-        notifier: CommitNotifier,
+        commits: TransactionCommits,
         metrics: TaskMetrics,
         clock: Callable[[], float],
     ) -> None:
@@ -39,29 +38,38 @@ class ExactlyOnceWorkerSourceTask:
         self._batches = batches
         self._writer = writer
         self._boundary = boundary
-        self._notifier = notifier
+        self._commits = commits
         self._metrics = metrics
         self._progress = metrics.progress
         self._progress.transaction_interval = boundary.interval if isinstance(boundary, IntervalBoundary) else None
         self._clock = clock
-        self._dropped: list[SourceRecord] = []
-        self._notification_pending = False
+        self._last_poll = 0.0
+        """Seconds."""
 
     def execute(self) -> None:
         """Run until the task is asked to stop; afterwards no transaction is committed or aborted any more."""
-        # A record that is still retried when the task is to stop is not written, nor is its offset.
-        with suppress(StoppedWhileRetryingError):
-            while self._poller.may_poll(before_pause=self._before_pause):
-                self._iterate()
+        try:
+            # A record that is still retried when the task is to stop is not written, nor is its offset.
+            with suppress(StoppedWhileRetryingError):
+                while self._poller.may_poll(before_pause=self._before_pause):
+                    self._iterate()
+        finally:
+            stage, running = self._progress.stage, self._commits.running
+            self._commits.finish()
+            if running:  # the next poll has failed, perhaps: that is the stage of its error
+                self._progress.enter(stage)
         self._end_open_transaction()
 
     def _iterate(self) -> None:
         began = self._clock()
         self._progress.enter(Stage.POLLING)
         polled = self._poller.poll()
-        record_poll(self._metrics, size_of(polled), self._clock() - began)
+        self._last_poll = self._clock() - began
+        record_poll(self._metrics, size_of(polled), self._last_poll)
         if size_of(polled):
             self._metrics.level("source-record-active-count", self._writer.size + size_of(polled))
+        else:
+            self._commits.finish()
         records = polled if isinstance(polled, Sequence) else None
         start = 0
         for step in self._boundary.plan(size_of(polled), records, self._clock()):
@@ -73,16 +81,15 @@ class ExactlyOnceWorkerSourceTask:
         self._metrics.report_if_due()
 
     def _write(self, batch: SourceBatch) -> None:
+        self._commits.await_end()
         self._progress.enter(Stage.PRODUCING)
         if batch.size:
             # Dead letters become visible together with their offsets, as all other records do (invariant 1).
             self._writer.write(batch.all_topic_batches, batch.size)
-            self._notifier.add_topics(batch.topic_batches)
             self._progress.transaction_opened()
         self._progress.processed()
         self._writer.add_offsets(batch.offsets)
-        self._notification_pending = True
-        self._dropped.extend(batch.dropped)
+        self._commits.add(batch)
         self._metrics.add("source-record-write-total", batch.written)
         self._metrics.sample_size(batch.mean_size)
 
@@ -97,11 +104,14 @@ class ExactlyOnceWorkerSourceTask:
             raise RetriableKafkaError("paused within a transaction that the task has not ended: it is read again")
 
     def _end_open_transaction(self) -> None:
+        """End it as the boundary says; when this returns, no commit runs."""
         self._end(self._boundary.final())
+        self._commits.finish()
 
     def _end(self, end: End) -> None:
         if end is End.NOTHING:
             return
+        self._commits.await_end()
         rest = self._batches.take_rest()
         if rest is not None:
             self._write(rest)
@@ -112,34 +122,6 @@ class ExactlyOnceWorkerSourceTask:
             self._metrics.level("source-record-active-count", self._writer.size)
         # Aborted records are not read again either: their offsets are committed without them (KIP-618).
         if self._writer.pending:
-            self._commit()
-        elif self._notification_pending:
-            # All records were dropped and none had an offset: there is nothing to make visible (KAFKA-14799).
-            self._notify((), ())
-
-    def _commit(self) -> None:
-        size, began = self._writer.size, self._clock()
-        self._progress.enter(Stage.COMMITTING)
-        offsets, written = self._commit_transaction()
-        self._metrics.add("transactions-committed-total", 1)
-        self._metrics.sample("transaction-size", size)
-        self._metrics.sample("offset-commit", (self._clock() - began) * 1000, "-time-ms")
-        self._metrics.level("source-record-active-count", self._writer.size)
-        self._notify(offsets, written)
-
-    def _commit_transaction(self) -> tuple[Sequence[SourceOffset], Sequence[WrittenRecords]]:
-        try:
-            committed = self._writer.commit()
-        except ConnectError:
-            self._metrics.outcome("offset-commit", False)
-            self._metrics.add("offset-commit-failure-total", 1)
-            raise
-        self._metrics.outcome("offset-commit", True)
-        self._progress.committed()
-        self._progress.transaction_closed()
-        return committed
-
-    def _notify(self, offsets: Sequence[SourceOffset], written: Sequence[WrittenRecords]) -> None:
-        dropped, self._dropped, self._notification_pending = self._dropped, [], False
-        self._notifier.records_committed(written, dropped)
-        self._notifier.offsets_committed(offsets)
+            self._commits.commit(self._last_poll)
+        else:
+            self._commits.notify_without_commit()

@@ -21,7 +21,6 @@ from headrace.task.record_converter import Polled
 from headrace.task.source.source_batch import SourceOffset
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.task_protocol import OffsetsCommitted, Paused, Running, TopicsUsed
-from headrace.task.topic_batch import TopicBatch
 from headrace.task.worker_link import TaskControl, WorkerLink
 
 if TYPE_CHECKING:
@@ -103,10 +102,9 @@ class CommitNotifier:
         Then no record has to be remembered for it.
         """
 
-    def add_topics(self, batches: Sequence[TopicBatch]) -> None:
+    def add_topics(self, topics: Iterable[str]) -> None:
         """Note topics that are written to; the worker is notified of them after the next commit (KIP-558)."""
-        for batch in batches:
-            self._topics[batch.topic] = None
+        self._topics.update((topic, None) for topic in topics)
 
     def records_committed(self, written: Iterable[WrittenRecords], dropped: Iterable[SourceRecord]) -> None:
         """Call ``commit_records``, and ``commit_record`` for what was dropped. An error is the task's failure."""

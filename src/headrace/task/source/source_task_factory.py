@@ -43,10 +43,12 @@ from headrace.task.source.traced_writer import TracedTransactionalWriter
 from headrace.task.source.transaction_boundary import (
     TRANSACTION_TIMEOUT,
     ConnectorBoundary,
+    PollBoundary,
     WorkerTransactionContext,
     create_boundary,
     transaction_timeout,
 )
+from headrace.task.source.transaction_commits import TransactionCommits
 from headrace.task.source.transactional_writer import TransactionalWriter, TransactionWriter
 from headrace.task.source.worker_source_task import WorkerSourceTask
 from headrace.task.task_protocol import ReadOffsets
@@ -293,13 +295,15 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
     statistics = assembly.client_statistics()
     producer = TransactionalProducer(properties, every_delivery=remember, statistics=statistics)
     producer.records.on_transport_error = assembly.reports.transport_error
-    if statistics is not None:
-        _serve_before_reports(assembly, producer.records)
     writer: TransactionWriter = TransactionalWriter(producer, spec.offsets_topic, timeout, remember=remember)
     if assembly.tracing.provider is not None:
         writer = TracedTransactionalWriter(writer, assembly.tracing, spec.id)
+    beside_polls = isinstance(boundary, PollBoundary) and parts.task.polls_ahead
+    commits = TransactionCommits(writer, parts.notifier, assembly.metrics, time.monotonic, beside_polls=beside_polls)
+    if statistics is not None:
+        _serve_before_reports(assembly, producer.records, lambda: commits.running)
     loop = ExactlyOnceWorkerSourceTask(
-        parts.poller, parts.batches, writer, boundary, parts.notifier, assembly.metrics, time.monotonic
+        parts.poller, parts.batches, writer, boundary, commits, assembly.metrics, time.monotonic
     )
     context = parts.context(transactions if isinstance(boundary, ConnectorBoundary) else None)
 
@@ -308,16 +312,23 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
         writer.init()
 
     assembly.metrics.declare("transactions-committed-total", "transactions-aborted-total")
-    closing = (assembly.metrics.report_last, writer.close, parts.batches.close, assembly.close_tracing)
+    closing = (assembly.metrics.report_last, commits.close, writer.close, parts.batches.close, assembly.close_tracing)
     return RunnableSourceTask(spec, parts.task, context, assembly.control, init, loop.execute, closing)
 
 
-def _serve_before_reports(assembly: Assembly, producer: RecordProducer) -> None:
-    """Poll the producer about once a second: its statistics are kept in memory until then.
+def _serve_before_reports(
+    assembly: Assembly, producer: RecordProducer, in_use: Callable[[], bool] = lambda: False
+) -> None:
+    """Poll the producer about once a second, unless it is ``in_use``: its statistics are kept in memory until then.
 
     A task that is paused, or has no records, does not poll it otherwise.
     """
-    assembly.metrics.before_report(producer.serve)
+
+    def serve() -> None:
+        if not in_use():
+            producer.serve()
+
+    assembly.metrics.before_report(serve)
 
 
 def _at_least_once(parts: _Parts) -> RunnableSourceTask:

@@ -14,7 +14,7 @@ from headrace.telemetry.tracing import Attributes, Span, SpanKind, Tracing, trac
 
 
 class TracedTransactionalWriter:
-    """A ``TransactionWriter`` in front of another; the task's thread only.
+    """A ``TransactionWriter`` in front of another; one thread at a time.
 
     A span that is sampled is linked with the traces of its records, which keep their header ``traceparent`` in Kafka.
     """

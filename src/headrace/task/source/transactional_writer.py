@@ -39,7 +39,7 @@ class TransactionWriter(Protocol):
 
 
 class TransactionalWriter:
-    """One attempt's writer; the task's thread only. ``timeout`` (seconds) bounds each exchange with the broker."""
+    """One attempt's writer; one thread at a time. ``timeout`` (seconds) bounds each exchange with the broker."""
 
     def __init__(self, producer: TransactionalProducer, offsets_topic: str, timeout: float, *, remember: bool) -> None:
         """``remember`` has ``commit`` return the polled records."""

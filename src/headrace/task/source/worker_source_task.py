@@ -64,7 +64,7 @@ class WorkerSourceTask:
         self._progress.enter(Stage.CONVERTING)
         batch = self._batches.convert(polled)
         self._progress.enter(Stage.PRODUCING)
-        self._notifier.add_topics(batch.topic_batches)
+        self._notifier.add_topics(each.topic for each in batch.topic_batches)
         self._committer.send(batch)
         self._progress.processed()
         self._metrics.add("source-record-write-total", batch.written)
