@@ -21,11 +21,7 @@ from tests.support.processes import children_of, command_of, kill_all, python_da
 _HOST = "127.0.0.1"
 _JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData"
 
-SMALL = {
-    "spark.executor.cores": "1",
-    "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": _JAVA_OPTIONS,
-}
+SMALL = {"spark.executor.cores": "1", "spark.executor.memory": "512m", "spark.executor.extraJavaOptions": _JAVA_OPTIONS}
 """Executors of one core each, for `spark.*` properties of a worker."""
 
 

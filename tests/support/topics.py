@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from confluent_kafka.admin import AdminClient
 
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from tests.support.polling import wait_for
+
+_MOMENT = 0.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,17 @@ def read_committed(bootstrap: str, topic: str) -> list[Read]:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
         # A topic that is still written to may never be found at its end: what is there now is enough.
         ends = {partition: _end(consumer, TopicPartition(topic, partition)) for partition in partitions}
-        records, ended = [], set()
-        while len(ended) < len(partitions):
+        records, over = [], dict[int, float]()  # a partition is read to its end from that time on
+        while len(over) < len(partitions) or time.monotonic() < max(over.values(), default=0):
             for message in consumer.consume(2_000, timeout=0.1):
+                left = ends.get(message.partition(), 0) - (message.offset() or 0)
                 match message.error().code() if message.error() else None:
                     case None:
                         records.append(read(message))
-                        if message.offset() + 1 >= ends[message.partition()]:
-                            ended.add(message.partition())
+                        over[message.partition()] = 0 if left <= 1 else float("inf")
                     case KafkaError._PARTITION_EOF:
-                        ended.add(message.partition())
+                        # Of a transaction that was committed just now the end may come a moment later.
+                        over[message.partition()] = time.monotonic() + _MOMENT * (left > 0)
                     case KafkaError.UNKNOWN_TOPIC_OR_PART | KafkaError._UNKNOWN_PARTITION:
                         return []
                     case _:
