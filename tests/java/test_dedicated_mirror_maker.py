@@ -84,13 +84,15 @@ def test_both_directions_are_exactly_once_whatever_is_killed(
     with MirrorNode(tmp_path, "node", properties) as node:
         node.start()
         with writing(clusters.source, there, 1), writing(clusters.target, back, 1):
-            copied = [0, 0]
+            there_copied, back_copied = 0, 0
             for kill in (node.kill, node.kill_everything, node.kill_a_worker):
-                # More than there is: so the node that was started last has copied some.
-                copied[0] = wait_for_count(clusters.target, f"A.{there}", copied[0] + 300, 240)
-                copied[1] = wait_for_count(clusters.source, f"B.{back}", copied[1] + 300, 240)
+                # More than there was: so the node that was started last has copied some, both ways.
+                wait_for_count(clusters.target, f"A.{there}", there_copied + 300, 240)
+                wait_for_count(clusters.source, f"B.{back}", back_copied + 300, 240)
                 kill()
                 wait_for(lambda: not node.leftovers(), 60, lambda: f"the end of {node.leftovers()}")
+                there_copied = len(read_committed(clusters.target, f"A.{there}"))
+                back_copied = len(read_committed(clusters.source, f"B.{back}"))
                 node.start()
         for cluster, topic, copy in ((clusters, there, f"A.{there}"), (reverse, back, f"B.{back}")):
             write(cluster.source, topic, 1_000_000, 100)
