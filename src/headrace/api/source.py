@@ -227,10 +227,10 @@ class SourceTask(Task):
     polls_ahead: ClassVar[bool] = False
     """True if `poll` may be called while the transaction with what it returned last is still being committed.
 
-    With exactly-once enabled and `transaction.boundary=poll` both then take place at the same time, which is faster
-    where a poll waits for its source for less than 100 ms. Only for a task that neither lets go of anything in its
-    source when it is polled again, nor waits in `poll` for `commit` or `commit_record`, nor takes `commit` for that of
-    all that `poll` has returned. Not in Java.
+    With exactly-once enabled and `transaction.boundary=poll` both then take place at the same time, unless the last
+    poll took 100 ms or more. Only for a task that neither lets go of anything in its source when it is polled again,
+    nor waits in `poll` for `commit` or `commit_record`, nor takes `commit` for that of all that `poll` has returned.
+    Not in Java.
     """
 
     context: SourceTaskContext

@@ -13,7 +13,8 @@ from headrace.model.health import Progress, Stage
 class TaskProgress:
     """Written by the task's thread, per batch and never per record; ``measure`` is for any thread.
 
-    Every call is a reading of the clock and one assignment. Nothing is sent: the worker asks when a client asks it, and
+    ``committed`` and ``transaction_closed`` are for the thread of a commit beside a poll, too. Every call is a reading
+    of the clock and one assignment. Nothing is sent: the worker asks when a client asks it, and
     is answered while the task's thread is blocked.
     """
 

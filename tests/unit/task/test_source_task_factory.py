@@ -14,10 +14,14 @@ import pytest
 from headrace.api.errors import ConfigError
 from headrace.api.lag import Lag, LagUnit
 from headrace.api.source import SourceTask
+from headrace.config.worker_config import CLIENT_METRICS_INTERVAL
 from headrace.kafka.admin import topic_admin
+from headrace.kafka.data.record_producer import RecordProducer
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.source import topic_creation
 from headrace.task.source.source_task_factory import RunnableSourceTask, create_source_task
+from headrace.task.source.transaction_commits import TransactionCommits
+from headrace.task.task_metrics import TaskMetrics
 from headrace.task.task_spec import TaskKind, TaskSpec
 from tests.unit.task import support_plugins
 
@@ -98,6 +102,22 @@ def test_tasks_that_say_so_poll_beside_the_commit_of_their_last_poll(
     monkeypatch.setattr(support_plugins.ScriptedTask, "polls_ahead", ahead)
     make(**{"transaction.boundary": boundary})
     assert seen == [beside]
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_producer_is_not_polled_while_a_commit_runs_on_another_thread(
+    running: bool, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refreshed: list[Callable[[], None]] = []
+    served: list[RecordProducer] = []
+    monkeypatch.setattr(TaskMetrics, "before_report", lambda metrics, refresh: refreshed.append(refresh))
+    monkeypatch.setattr(RecordProducer, "serve", lambda producer: served.append(producer))
+    monkeypatch.setattr(TransactionCommits, "running", running)
+    make(replace(SPEC, worker_config={**SPEC.worker_config, CLIENT_METRICS_INTERVAL: "1000"}))
+    served.clear()  # by its close
+    for refresh in refreshed:
+        refresh()
+    assert len(served) == (0 if running else 1)
 
 
 def test_a_command_is_looked_up_where_the_task_is(make: Any) -> None:

@@ -301,7 +301,8 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
     beside_polls = isinstance(boundary, PollBoundary) and parts.task.polls_ahead
     commits = TransactionCommits(writer, parts.notifier, assembly.metrics, time.monotonic, beside_polls=beside_polls)
     if statistics is not None:
-        _serve_before_reports(assembly, producer.records, lambda: commits.running)
+        # A commit that runs serves it by itself, on its thread.
+        _serve_before_reports(assembly, lambda: None if commits.running else producer.records.serve())
     loop = ExactlyOnceWorkerSourceTask(
         parts.poller, parts.batches, writer, boundary, commits, assembly.metrics, time.monotonic
     )
@@ -316,18 +317,11 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
     return RunnableSourceTask(spec, parts.task, context, assembly.control, init, loop.execute, closing)
 
 
-def _serve_before_reports(
-    assembly: Assembly, producer: RecordProducer, in_use: Callable[[], bool] = lambda: False
-) -> None:
-    """Poll the producer about once a second, unless it is ``in_use``: its statistics are kept in memory until then.
+def _serve_before_reports(assembly: Assembly, serve: Callable[[], None]) -> None:
+    """Poll the producer about once a second: its statistics are kept in memory until then.
 
     A task that is paused, or has no records, does not poll it otherwise.
     """
-
-    def serve() -> None:
-        if not in_use():
-            producer.serve()
-
     assembly.metrics.before_report(serve)
 
 
@@ -337,7 +331,7 @@ def _at_least_once(parts: _Parts) -> RunnableSourceTask:
     producer = RecordProducer(spec.producer, every_delivery=True, statistics=statistics)
     producer.on_transport_error = assembly.reports.transport_error
     if statistics is not None:
-        _serve_before_reports(assembly, producer)
+        _serve_before_reports(assembly, producer.serve)
     refused = None
     if assembly.config.tolerates_errors:
         refused = RefusedRecords(producer, parts.errors, parts.dead_letters, _PRODUCE[False], timeout)

@@ -85,7 +85,7 @@ class TransactionCommits:
         beside = self._thread is not None and last_poll < _SHORT_POLL_S
         end = self._begin() if beside else self._commit
         self._running = _Running(size, began, topics, dropped, end)
-        # Of the commit before this one: it waits no longer, and this one has begun.
+        # Of the commit before this one, while this one runs if it is beside.
         self._notify()
         if not beside:
             self.finish()
