@@ -2,7 +2,8 @@
 """Iceberg's own sink writes each record into a table once, whatever is killed.
 
 It commits consumer offsets in transactions of its own, with its consumer's membership in the group. Its artifact alone
-cannot write files: it is installed with those that can. The catalog is a directory, or tables of a PostgreSQL.
+cannot write files: it is installed with those that can. The catalog is a directory, tables of a PostgreSQL, or a server
+of Iceberg's REST protocol.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from confluent_kafka import Producer
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.java.jvm import class_loader, find_class, jpype, plugin_loader
 from headrace.java.store import Installed, PluginStore
+from tests.java.iceberg_rest import rest_catalog, table_of
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
 from tests.support.postgres import DRIVER, USER, Postgres, found_postgres
@@ -98,14 +100,31 @@ class Database:
         return str(found[0][0]) if found else None
 
 
-@pytest.fixture(params=["files", "database"])
+class Server:
+    """A catalog behind HTTP, which decides whether a commit is one of the table's newest state."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+
+    def config(self) -> dict[str, str]:
+        return {"iceberg.catalog.type": "rest", "iceberg.catalog.uri": self._uri}
+
+    def table(self) -> str | None:
+        found = table_of(self._uri, "shop", "orders")
+        return found and str(found["metadata-location"])
+
+
+@pytest.fixture(params=["files", "database", "server"])
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]:
     warehouse = tmp_path / "warehouse"
     if request.param == "files":
         yield Files(warehouse)
-        return
-    with Postgres(or_skip(found_postgres)) as postgres:
-        yield Database(warehouse, postgres)
+    elif request.param == "database":
+        with Postgres(or_skip(found_postgres)) as postgres:
+            yield Database(warehouse, postgres)
+    else:
+        with rest_catalog(warehouse) as uri:
+            yield Server(uri)
 
 
 def rows(iceberg: Installed, catalog: Catalog) -> list[int]:

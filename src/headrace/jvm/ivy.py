@@ -32,6 +32,7 @@ _JVM_OPTIONS = (
     "-Divy.maven.lookup.sources=false",
     "-Divy.maven.lookup.javadoc=false",
 )
+_MAVEN = "http://ant.apache.org/ivy/maven"
 _ARTIFACT_PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 
 
@@ -41,8 +42,9 @@ def resolve_jars(
     progress: Progress | None = None,
     pins: Mapping[str, str] | None = None,
 ) -> tuple[Path, ...]:
-    """Return the jars of Maven `coordinates` (`group:name:version`) and their runtime dependencies, sorted by name.
+    """Return the jars of Maven `coordinates` and their runtime dependencies, sorted by name.
 
+    A coordinate is `group:name:version`, or `group:name:version:classifier` for another jar of the same artifact.
     The first call downloads them to `cache` (the user's cache directory by default), which takes about a minute for a
     Kafka broker; any later one only lists them. `progress` is called with each file's name as its download begins.
     Processes that ask for the same jars at once download them once. `pins` has the SHA-256 of each jar, by file name:
@@ -82,11 +84,11 @@ def _check(directory: Path, pins: Mapping[str, str]) -> None:
         )
 
 
-def _parse(coordinate: str) -> tuple[str, str, str]:
-    parts = coordinate.split(":")
-    if len(parts) != 3 or not all(parts):
-        raise ConfigError(f"Invalid Maven coordinate '{coordinate}': expected group:name:version")
-    return parts[0], parts[1], parts[2]
+def _parse(coordinate: str) -> tuple[str, ...]:
+    parts = tuple(coordinate.split(":"))
+    if len(parts) not in (3, 4) or not all(parts):
+        raise ConfigError(f"Invalid Maven coordinate '{coordinate}': expected group:name:version[:classifier]")
+    return parts
 
 
 def _directory_name(coordinates: Sequence[str]) -> str:
@@ -96,7 +98,7 @@ def _directory_name(coordinates: Sequence[str]) -> str:
     return f"{first}+{hashlib.sha256(' '.join(coordinates).encode()).hexdigest()[:12]}"
 
 
-def _retrieve(dependencies: Sequence[tuple[str, str, str]], target: Path, ivy_cache: Path, progress: Progress) -> None:
+def _retrieve(dependencies: Sequence[tuple[str, ...]], target: Path, ivy_cache: Path, progress: Progress) -> None:
     ivy_cache.mkdir(parents=True, exist_ok=True)
     # Ivy's own cache is shared by all coordinates and not safe for two processes.
     with tempfile.TemporaryDirectory() as directory, locked(ivy_cache / ".lock"):
@@ -107,14 +109,22 @@ def _retrieve(dependencies: Sequence[tuple[str, str, str]], target: Path, ivy_ca
         raise _failure(output, dependencies)
 
 
-def _module_descriptor(dependencies: Sequence[tuple[str, str, str]]) -> bytes:
+def _module_descriptor(dependencies: Sequence[tuple[str, ...]]) -> bytes:
     module = ElementTree.Element("ivy-module", version="2.0")
     ElementTree.SubElement(module, "info", organisation="headrace", module="jars")
     configurations = ElementTree.SubElement(module, "configurations")
     ElementTree.SubElement(configurations, "conf", name="default")
     listed = ElementTree.SubElement(module, "dependencies")
-    for group, name, version in dependencies:
-        ElementTree.SubElement(listed, "dependency", org=group, name=name, rev=version, conf="default->default")
+    jars: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for group, name, version, *classifier in dependencies:
+        jars.setdefault((group, name, version), []).append(tuple(classifier))
+    for (group, name, version), classifiers in jars.items():
+        wanted = {"org": group, "name": name, "rev": version, "conf": "default->default"}
+        dependency = ElementTree.SubElement(listed, "dependency", wanted)
+        # An artifact's own jar need not be named unless one with a classifier is.
+        for named in classifiers if any(classifiers) else ():
+            attributes = {f"{{{_MAVEN}}}classifier": each for each in named}
+            ElementTree.SubElement(dependency, "artifact", {"name": name, "type": "jar", "ext": "jar", **attributes})
     return ElementTree.tostring(module)
 
 
@@ -165,7 +175,7 @@ def _run(command: Sequence[str], progress: Progress) -> tuple[int, str]:
     return ivy.returncode, "".join(lines)
 
 
-def _failure(output: str, dependencies: Sequence[tuple[str, str, str]]) -> ConnectError:
+def _failure(output: str, dependencies: Sequence[tuple[str, ...]]) -> ConnectError:
     wanted = ", ".join(":".join(dependency) for dependency in dependencies)
     if matched := re.search(r"Server access error at url \S+ \((?:[\w.]+: )?(.*)\)", output):
         return RetriableError(f"Cannot download {wanted}: the repository cannot be reached ({matched[1]})")

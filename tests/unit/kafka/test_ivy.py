@@ -71,7 +71,7 @@ def test_jars_that_are_not_those_that_are_pinned_are_not_kept(monkeypatch: pytes
     assert len(ivy.resolve_jars(["g:a:1"], tmp_path, pins=pins)) == 2
 
 
-@pytest.mark.parametrize("coordinate", ["", "a", "a:b", "a:b:", "a:b:c:d"])
+@pytest.mark.parametrize("coordinate", ["", "a", "a:b", "a:b:", "a:b:c:d:e"])
 def test_a_malformed_coordinate_is_named(coordinate: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"'{coordinate}': expected group:name:version"):
         ivy.resolve_jars([coordinate], tmp_path)
@@ -83,6 +83,14 @@ def test_the_module_descriptor_asks_for_run_time_dependencies_only() -> None:
         {"org": "g", "name": "a&b", "rev": "1", "conf": "default->default"},
         {"org": "h", "name": "c", "rev": "2", "conf": "default->default"},
     ]
+
+
+def test_a_jar_with_a_classifier_is_taken_beside_the_artifacts_own() -> None:
+    wanted = [("g", "a", "1"), ("h", "c", "2", "runner"), ("g", "a", "1", "tests")]
+    module = ElementTree.fromstring(ivy._module_descriptor(wanted))
+    classifier = "{http://ant.apache.org/ivy/maven}classifier"
+    jars = {each.get("name"): [jar.get(classifier) for jar in each] for each in module.iter("dependency")}
+    assert jars == {"a": [None, "tests"], "c": ["runner"]}
 
 
 def test_an_unknown_artifact_is_named() -> None:
