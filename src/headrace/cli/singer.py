@@ -16,8 +16,8 @@ singer = typer.Typer(
 
 @singer.command(
     epilog=examples(
-        "headrace singer install tap-postgres==0.1.0",
-        "headrace singer install meltanolabs-tap-csv --name tap-csv",
+        "headrace singer install target-jsonl==0.1.4",
+        "headrace singer install meltanolabs-tap-postgres --name tap-postgres",
     )
 )
 def install(
@@ -50,7 +50,7 @@ def list_installed(
             typer.echo("".join(f"  {line}\n" for line in each.lock.splitlines()), nl=False)
 
 
-@singer.command(epilog=examples("headrace singer rm tap-csv", "headrace singer rm target-jsonl"))
+@singer.command(epilog=examples("headrace singer rm tap-postgres", "headrace singer rm target-jsonl"))
 def rm(
     name: Annotated[str, typer.Argument(help="The name that ls shows.", show_default=False)],
 ) -> None:
