@@ -95,6 +95,7 @@ SLOW: Final = (
     # Java connectors whose processes hang and die
     "java/test_java_hosts.py",
     # two brokers, a worker that is killed, and MirrorMaker of Maven Central
+    "java/test_mirror_acls.py",
     "java/test_mirror_maker.py",
     # files that Java reads too
     "java/test_mirror_config.py",
