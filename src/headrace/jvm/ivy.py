@@ -33,6 +33,7 @@ _JVM_OPTIONS = (
     "-Divy.maven.lookup.javadoc=false",
 )
 _MAVEN = "http://ant.apache.org/ivy/maven"
+"""The XML namespace of what only Maven has, in a descriptor of Ivy."""
 _ARTIFACT_PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 
 

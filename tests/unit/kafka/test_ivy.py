@@ -86,11 +86,11 @@ def test_the_module_descriptor_asks_for_run_time_dependencies_only() -> None:
 
 
 def test_a_jar_with_a_classifier_is_taken_beside_the_artifacts_own() -> None:
-    wanted = [("g", "a", "1"), ("h", "c", "2", "runner"), ("g", "a", "1", "tests")]
+    wanted = [("g", "a", "1"), ("h", "c", "2", "runner"), ("g", "a", "1", "tests"), ("i", "plain", "3")]
     module = ElementTree.fromstring(ivy._module_descriptor(wanted))
     classifier = "{http://ant.apache.org/ivy/maven}classifier"
     jars = {each.get("name"): [jar.get(classifier) for jar in each] for each in module.iter("dependency")}
-    assert jars == {"a": [None, "tests"], "c": ["runner"]}
+    assert jars == {"a": [None, "tests"], "c": ["runner"], "plain": []}
 
 
 def test_an_unknown_artifact_is_named() -> None:
