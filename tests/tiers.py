@@ -172,6 +172,7 @@ LONG: Final = (
     "faults/test_random_faults.py",
     "faults/test_singer_source.py::test_each_number_once_whatever_is_killed[connector]",
     "faults/test_singer_rest_api.py",
+    "faults/test_singer_postgres.py",
     "faults/test_singer_sink.py",
     "faults/test_spark_sinks.py::test_the_worker_is_killed",
     "faults/test_spark_sinks.py::test_the_broker_is_killed",

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-import psutil
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.plugins.singer_environments import install
+from tests.faults.tap_runs import RESTARTS, kill
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
-from tests.support.processes import alive, command_of
 from tests.support.topics import values
 from tests.support.worker_process import WorkerProcess
 
@@ -105,21 +104,6 @@ def tap(api: str) -> dict[str, str]:
     }
 
 
-def runs(home: Path) -> list[psutil.Process]:
-    """Return the processes of the tap's run: first its guard, then the tap."""
-    found = [each for each in psutil.process_iter() if str(home) in command_of(each) and alive(each)]
-    return [each for each in found if "--discover" not in command_of(each)]
-
-
-def kill(worker: WorkerProcess, what: str, home: Path) -> None:
-    if what == "task":
-        worker.task_process().kill()
-        return
-    running = wait_for(lambda: runs(home), 60, "a run of the tap")
-    with suppress(psutil.Error):
-        running[-1].kill()
-
-
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """The data directory with the tap; skips where PyPI cannot be reached."""
@@ -128,8 +112,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_pages_of_a_rest_api(own_worker: WorkerProcess, broker: EmbeddedBroker, home: Path, unique: str) -> None:
-    restarts = {"tasks.restart.policy": "on-failure", "tasks.restart.backoff.initial.ms": "500"}
-    own_worker.properties.update({**restarts, "tasks.restart.max.attempts": "100"})
+    own_worker.properties.update(RESTARTS)
     own_worker.environment["HEADRACE_DATA_DIR"] = str(home)
     own_worker.start()
     orders, chance = Orders(), random.Random(unique)
