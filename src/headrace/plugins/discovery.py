@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import logging
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -58,6 +59,9 @@ _LISTED: Final = (
     PluginKind.PREDICATE,
 )
 """The kinds that REST lists, as in Kafka Connect: those that a connector's configuration may name."""
+_PYTHON_ALONE: Final = (PluginKind.CONFIG_PROVIDER, PluginKind.CLIENT_OVERRIDE_POLICY, PluginKind.REST_EXTENSION)
+"""The kinds that only a worker's properties name, of which plugins in Java do not run."""
+_OF_JAVA: Final = re.compile(rf"{JAVA_PREFIX}|(com|org|io|net|dev|java|javax|jakarta)\.")
 
 
 class WrongKindError(ConfigError):
@@ -255,12 +259,12 @@ class Plugins:
         if known:
             return known[0].target
         self._check_kind(kind, name, property)
-        if name.startswith(JAVA_PREFIX):
+        if name.startswith(JAVA_PREFIX) and kind not in _PYTHON_ALONE:
             return name
         module, colon, cls = name.partition(":")
         if not colon:
             module, _, cls = name.rpartition(".")
-        if not module or not cls:
+        if not module or not cls or name.startswith(JAVA_PREFIX):
             raise ConfigError.invalid(property, name, f"no such {kind.noun}{self._nearest(kind, name)}")
         self._check_access(kind, module, name, property)
         return f"{module}:{cls}"
@@ -316,6 +320,8 @@ class Plugins:
             near = difflib.get_close_matches(text, names, 1, _NEAR)
             if near:
                 return f"; did you mean '{names[near[0]]}'?"
+        if kind in _PYTHON_ALONE and _OF_JAVA.match(name):
+            return f"; a {kind.noun} has to be a class in Python: those in Java are not supported"
         return ""
 
 

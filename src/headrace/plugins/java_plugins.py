@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from headrace import KAFKA_VERSION
-from headrace.plugins.builtin import PluginKind
+from headrace.plugins.builtin import JAVA_PREFIX, PluginKind
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _DEBEZIUM: Final = "3.3.1.Final"
@@ -34,6 +34,8 @@ class WellKnownPlugin:
     instead: str
     coordinates: Mapping[str, str]
     """Of the classes, those that Maven Central has, with group:name:version; `*` is all."""
+    options: str = ""
+    """Options of the command that installs it, for artifacts that it needs besides."""
 
     def coordinate(self, name: str) -> str | None:
         """Return the Maven coordinate of a name that matches; None if Maven Central has none."""
@@ -54,9 +56,10 @@ def _entry(
     is_what: str,
     instead: str,
     coordinates: str | Mapping[str, str] = _NONE,
+    options: str = "",
 ) -> WellKnownPlugin:
     found = coordinates if isinstance(coordinates, Mapping) else {"*": coordinates}
-    return WellKnownPlugin(kind, tuple(classes.split()), package, is_what, instead, found)
+    return WellKnownPlugin(kind, tuple(classes.split()), package, is_what, instead, found, options)
 
 
 def _debezium(artifact: str) -> str:
@@ -71,6 +74,19 @@ _DATABASES: Final = {
     for database in ("MySql", "SqlServer", "Oracle", "Db2", "Vitess", "Spanner")
 } | {"PostgresConnector": _debezium("connector-postgres")}
 _MONGODB: Final = "org.mongodb.kafka:mongo-kafka-connect:2.0.1"
+_ICEBERG_WRITERS: Final = (
+    "--with org.apache.iceberg:iceberg-parquet:1.12.0 --with org.apache.hadoop:hadoop-client-runtime:3.4.2"
+)
+_OF_KAFKA: Final = {
+    f"org.apache.kafka.connect.{package}.": f"org.apache.kafka:connect-{module}:{KAFKA_VERSION}"
+    for package, module in (
+        ("file", "file"),
+        ("tools", "test-plugins"),
+        ("transforms", "transforms"),
+        ("json", "json"),
+    )
+}
+"""The coordinates of Kafka's own plugins, which headrace has, by the packages of their classes."""
 
 
 # fmt: off
@@ -119,7 +135,7 @@ JAVA_PLUGINS: Final = (
                 f"{_SINK}, such as bigquery with Google's Spark package"),
     _connectors("IcebergSinkConnector", "", "the sink for Apache Iceberg",
                 f"{_SINK}, such as iceberg with Iceberg's Spark package",
-                {"IcebergSinkConnector": "org.apache.iceberg:iceberg-kafka-connect:1.12.0"}),
+                {"IcebergSinkConnector": "org.apache.iceberg:iceberg-kafka-connect:1.12.0"}, _ICEBERG_WRITERS),
     _connectors("DeltaLakeSinkConnector DeltaSinkConnector DatabricksDeltaLakeSinkConnector", "",
                 "a sink for Delta Lake", f"{_SINK}, such as delta with Delta's Spark package"),
     _connectors("CassandraSinkConnector", "", "a sink for Apache Cassandra",
@@ -135,7 +151,8 @@ JAVA_PLUGINS: Final = (
                 "Neo4jConnector InfluxDBSinkConnector",
                 "", "a connector of another system", _OWN),
     _connectors("Camel*SourceConnector Camel*SinkConnector", "org.apache.camel.kafkaconnector",
-                "a connector of Apache Camel", _OWN),
+                "a connector of Apache Camel", _OWN,
+                {"CamelTimerSourceConnector": "org.apache.camel.kafkaconnector:camel-timer-kafka-connector:0.7.2"}),
     _converters("AvroConverter ProtobufConverter JsonSchemaConverter", "io.",
                 "a converter for Confluent's Schema Registry",
                 "headrace has none for it; JsonConverter writes schemas with the records"),
@@ -157,15 +174,18 @@ JAVA_PLUGINS: Final = (
 def java_plugin_hint(kind: PluginKind, name: str, directory: str | None = None) -> str | None:
     """Return what a Java plugin is, how it is installed, and what is in Python; None if no such plugin is well known.
 
-    ``directory`` is one that the worker looks for plugins in.
+    ``directory`` is one that the worker looks for plugins in. With ``java:`` before it, a name is of Java alone.
     """
+    java, name = name.startswith(JAVA_PREFIX), name.removeprefix(JAVA_PREFIX)
     for plugin in JAVA_PLUGINS:
         if plugin.matches(kind, name):
-            install, into = "headrace plugins install", f" --into {directory}" if directory else ""
-            coordinate = plugin.coordinate(name)
-            how = (
-                f"{install} {coordinate}{into}" if coordinate else f"{install} ARCHIVE{into}, with its vendor's archive"
-            )
-            what = f"it is {plugin.is_what}, a Java {kind.noun} that is not installed. To install it: {how}"
-            return f"{what}. Instead, in Python: {plugin.instead}"
-    return None
+            install = _command(plugin.coordinate(name), plugin.options, directory)
+            what = f"it is {plugin.is_what}, a Java {kind.noun} that is not installed. To install it: {install}"
+            return what if java else f"{what}. Instead, in Python: {plugin.instead}"
+    coordinate = next((text for package, text in _OF_KAFKA.items() if java and name.startswith(package)), None)
+    return f"to install it: {_command(coordinate, '', directory)}" if coordinate else None
+
+
+def _command(coordinate: str | None, options: str, directory: str | None) -> str:
+    words = ["headrace plugins install", coordinate or "ARCHIVE", options, f"--into {directory}" if directory else ""]
+    return " ".join(filter(None, words)) + ("" if coordinate else ", with its vendor's archive")

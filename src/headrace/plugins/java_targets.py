@@ -18,6 +18,7 @@ from headrace.java.plugin import JavaKind, JavaPlugin, java_class_of
 from headrace.java.scan import scan
 from headrace.java.versions import version_key
 from headrace.plugins.builtin import JAVA_PREFIX, KnownPlugin, PluginKind
+from headrace.plugins.java_plugins import java_plugin_hint
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class JavaTargets:
 
     def __init__(self, plugin_path: Sequence[str]) -> None:
         """Look for plugins in jars, which takes a while for jars that this machine has not seen before."""
+        self._directory = next(iter(plugin_path), None)
         found = scan(map(Path, plugin_path))
         self._versions = [plugin for plugin in found if plugin.kind not in _TASKS]
         self._plugins = _newest(self._versions)
@@ -64,7 +66,9 @@ class JavaTargets:
         plugin = self._task(name, connector) if kind is PluginKind.TASK else self._plugins.get((kind, name))
         if plugin is None:
             of = f" with {connector}" if connector else ""
-            raise ConfigError.invalid(property, name, f"no jar in plugin.path has such a Java {kind.noun}{of}")
+            hint = java_plugin_hint(kind, target, self._directory)
+            reason = f"no jar in plugin.path has such a Java {kind.noun}{of}" + (f"; {hint}" if hint else "")
+            raise ConfigError.invalid(property, name, reason)
         return python_class(plugin)
 
     def task_target(self, name: str, connector: type[Connector]) -> str:

@@ -11,6 +11,7 @@ from headrace.api.errors import ConfigError
 from headrace.plugins.builtin import BUILT_IN, PluginKind
 from headrace.plugins.discovery import Plugins
 from headrace.plugins.java_plugins import JAVA_PLUGINS, WellKnownPlugin, java_plugin_hint
+from tests.java.known_connectors import KNOWN, Known
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "coming-from-java.md"
 
@@ -45,10 +46,20 @@ def test_a_java_connector_is_answered_with_what_to_use_instead(name: str, is_wha
     [
         ("PostgresConnector", "io.debezium:debezium-connector-postgres:3.3.1.Final"),
         ("io.debezium.connector.mysql.MySqlConnector", "io.debezium:debezium-connector-mysql:3.3.1.Final"),
-        ("org.apache.iceberg.connect.IcebergSinkConnector", "org.apache.iceberg:iceberg-kafka-connect:1.12.0"),
+        (
+            "org.apache.iceberg.connect.IcebergSinkConnector",
+            "org.apache.iceberg:iceberg-kafka-connect:1.12.0 --with org.apache.iceberg:iceberg-parquet:1.12.0 "
+            "--with org.apache.hadoop:hadoop-client-runtime:3.4.2",
+        ),
         ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "org.apache.kafka:connect-mirror:4.3.1"),
         ("io.debezium.connector.mariadb.MariaDbConnector", "ARCHIVE"),
         ("io.confluent.connect.jdbc.JdbcSourceConnector", "ARCHIVE"),
+        (
+            "java:io.debezium.connector.postgresql.PostgresConnector",
+            "io.debezium:debezium-connector-postgres:3.3.1.Final",
+        ),
+        ("java:org.apache.kafka.connect.file.FileStreamSourceConnector", "org.apache.kafka:connect-file:4.3.1"),
+        ("java:org.apache.kafka.connect.tools.MockSinkConnector", "org.apache.kafka:connect-test-plugins:4.3.1"),
     ],
 )
 def test_the_command_that_installs_it(name: str, command: str, tmp_path: Path) -> None:
@@ -63,6 +74,24 @@ def test_java_converters_and_transformations() -> None:
         Plugins().converter("io.confluent.connect.avro.AvroConverter", "value.converter")
     with pytest.raises(ConfigError, match="a transformation of Debezium's, a Java transformation"):
         Plugins().transformation("io.debezium.transforms.ExtractNewRecordState", "transforms.a.type")
+
+
+def test_the_command_that_installs_a_transformation() -> None:
+    for name, coordinate in {
+        "io.debezium.transforms.ExtractNewRecordState": "io.debezium:debezium-core:3.3.1.Final",
+        "java:io.debezium.transforms.ExtractNewRecordState": "io.debezium:debezium-core:3.3.1.Final",
+        "java:org.apache.kafka.connect.transforms.Cast$Value": "org.apache.kafka:connect-transforms:4.3.1",
+    }.items():
+        with pytest.raises(ConfigError, match=f"headrace plugins install {re.escape(coordinate)}"):
+            Plugins().transformation(name, "transforms.a.type")
+    with pytest.raises(ConfigError, match=r"headrace plugins install org\.apache\.kafka:connect-json:4\.3\.1"):
+        Plugins().converter("java:org.apache.kafka.connect.json.JsonConverter", "value.converter")
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.class_name)
+def test_the_command_installs_what_the_tests_install(known: Known) -> None:
+    hint = java_plugin_hint(PluginKind.CONNECTOR, f"java:{known.class_name}") or ""
+    assert f"headrace plugins install {known.coordinate}" in hint
 
 
 def test_other_classes_have_no_such_hint() -> None:
