@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -52,6 +54,20 @@ def test_a_process_ends_in_order_whatever_threads_java_has() -> None:
     ended = run(ALL_BUT_THE_END)
     assert (ended.returncode, ended.stdout) == (0, "")
     assert ended.stderr == "WARN a.b.Plugin - low on disk\n"
+
+
+def test_a_process_that_is_killed_leaves_no_file_of_its_jvm() -> None:
+    script = (
+        "import os, signal\n"
+        "from headrace.java import jvm\n"
+        "jvm.start()\n"
+        "print(os.getpid(), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = run(script)
+    assert ended.returncode == -signal.SIGKILL
+    places = Path(tempfile.gettempdir()).glob(f"hsperfdata_*/{ended.stdout.strip()}")
+    assert list(places) == []
 
 
 def test_the_options_of_a_process_replace_the_default_collector() -> None:
@@ -118,6 +134,18 @@ def test_a_plugins_own_classes_precede_those_of_kafka() -> None:
     assert not own.equals(shared)
     assert jvm.plugin_loader(jars) is jvm.plugin_loader(jars)
     assert held_instance(jars, name).is_a("org.apache.kafka.connect.transforms.Transformation")
+
+
+def test_two_plugins_with_the_same_classes_have_each_its_own(tmp_path: Path) -> None:
+    copies = [tmp_path / name / "transforms.jar" for name in ("one", "two")]
+    for copy in copies:
+        copy.parent.mkdir()
+        shutil.copy(_jar("connect-transforms"), copy)
+    name = "org.apache.kafka.connect.transforms.RegexRouter"
+    one, two = (jvm.find_class((copy,), name) for copy in copies)
+    assert not one.equals(two)
+    origins = [str(each.getProtectionDomain().getCodeSource().getLocation().getPath()) for each in (one, two)]
+    assert origins == list(map(str, copies))
 
 
 def test_the_context_class_loader_is_the_plugins() -> None:

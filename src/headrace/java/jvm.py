@@ -33,6 +33,7 @@ _OPTIONS: Final = (
     "-Xrs",  # signals are Python's
     "-XX:+UseSerialGC",
     *ARCHIVE_IN_PLACE,
+    "-XX:-UsePerfData",  # its file in /tmp would outlive a process that is killed
     "-Djava.awt.headless=true",
     # Functions of a batch live as long as it: to compile a variant of each, as Java does after 127 calls, is dear.
     "-Djava.lang.invoke.MethodHandle.CUSTOMIZE_THRESHOLD=-1",
