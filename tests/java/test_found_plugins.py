@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import shutil
 import subprocess
 import zipfile
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from headrace import KAFKA_VERSION
-from headrace.api.errors import RetriableError
+from headrace.api.errors import ConnectError, RetriableError
 from headrace.java.jar_cache import JarCache
 from headrace.java.plugin import JavaKind, JavaPlugin
 from headrace.java.scan import scan
@@ -104,3 +105,29 @@ def test_installed_again_from_the_lock_file(store: PluginStore, tmp_path: Path) 
     assert sorted(jar.relative_to(other.directory) for jar in other.directory.rglob("*.jar")) == sorted(
         jar.relative_to(store.directory) for jar in store.directory.rglob("*.jar")
     )
+
+
+def test_a_jar_that_is_not_that_of_the_checksum_is_not_installed(
+    store: PluginStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository, settings = tmp_path / "shop" / "plugin" / "1.0" / "plugin-1.0", tmp_path / "ivysettings.xml"
+    repository.parent.mkdir(parents=True)
+    names = "<groupId>shop</groupId><artifactId>plugin</artifactId><version>1.0</version>"
+    repository.with_name("plugin-1.0.pom").write_text(f"<project><modelVersion>4.0.0</modelVersion>{names}</project>")
+    jar = next(store.directory.glob("connect-file*/connect-file-*.jar"))
+    shutil.copy(jar, repository.with_name("plugin-1.0.jar"))
+    checksum = repository.with_name("plugin-1.0.jar.sha1")
+    resolver = f'<ibiblio name="local" m2compatible="true" root="{tmp_path.as_uri()}/"/>'
+    settings.write_text(
+        f'<ivysettings><settings defaultResolver="local"/><resolvers>{resolver}</resolvers></ivysettings>'
+    )
+    monkeypatch.setenv("HEADRACE_IVY_SETTINGS", str(settings))
+    monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path / "cache"))
+    installed = PluginStore(tmp_path / "plugins")
+    checksum.write_text("0" * 40)
+    with pytest.raises(ConnectError, match=r"plugin\.jar is not what its repository has a checksum of \(sha1 0000"):
+        installed.install("shop:plugin:1.0")
+    assert installed.installed() == []
+    assert not list((tmp_path / "plugins").glob("**/*.jar"))
+    checksum.write_text(hashlib.sha1(jar.read_bytes()).hexdigest())
+    assert installed.install("shop:plugin:1.0").name

@@ -54,7 +54,7 @@ def resolve_jars(
     Raises:
         ConfigError: a coordinate is malformed or unknown, or the cache cannot be written.
         NoJavaError: there is no Java.
-        ConnectError: a downloaded jar is not the pinned one.
+        ConnectError: a downloaded file is not the pinned one, or not that of the repository's checksum.
         RetriableError: the repository cannot be reached.
     """
     root = cache or cache_directory()
@@ -184,5 +184,10 @@ def _failure(output: str, dependencies: Sequence[tuple[str, ...]]) -> ConnectErr
     if missing:
         names = ", ".join(":".join(coordinate) for coordinate in missing)
         return ConfigError(f"Cannot download {wanted}: the repository has no {names}")
+    if matched := re.search(r"(\S+): invalid (\w+): expected=(\S+) computed=(\S+)", output):
+        return ConnectError(
+            f"Cannot download {wanted}: {matched[1]} is not what its repository has a checksum of ({matched[2]} "
+            f"{matched[3]}; downloaded was {matched[4]}). Find out what lies between here and the repository"
+        )
     last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "Ivy printed nothing")
     return ConnectError(f"Cannot download {wanted}: {last}")

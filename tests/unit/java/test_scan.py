@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -46,6 +47,13 @@ def plugin_path(tmp_path: Path) -> Path:
 
 def found(plugin_path: Path, cache: JarCache) -> dict[tuple[str, str], JavaPlugin]:
     return {(plugin.kind.value, plugin.class_name): plugin for plugin in scan([plugin_path], cache)}
+
+
+def test_no_jvm_is_started(plugin_path: Path, cache: JarCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop_plugin(plugin_path)
+    monkeypatch.setitem(sys.modules, "jpype", None)
+    monkeypatch.setattr("subprocess.Popen.__init__", lambda *_, **__: pytest.fail("it starts a process"))
+    assert ("source", "shop.ShopSourceConnector") in found(plugin_path, cache)
 
 
 def test_a_hierarchy_over_the_jars_of_a_directory(plugin_path: Path, cache: JarCache) -> None:

@@ -118,6 +118,27 @@ def test_what_is_compiled_or_hidden_is_left_out(tmp_path: Path, plugins: Path) -
     assert not [name for name in found if name.endswith(".pyc")]
 
 
+def test_the_name_has_the_checksum(tmp_path: Path, plugins: Path) -> None:
+    def name(worker: str) -> str:
+        (tmp_path / worker).mkdir(exist_ok=True)
+        return Path(Shipment(tmp_path / worker, [str(plugins)]).pack()).name
+
+    assert name("one") == name("two")
+    before = name("one")
+    (plugins / "package" / "data.txt").write_text("DATA")
+    assert name("two") != before
+
+
+def test_it_is_packed_once(tmp_path: Path, plugins: Path) -> None:
+    """Even if a plugin has changed meanwhile: all tasks of a worker run the same."""
+    shipment = Shipment(tmp_path, [str(plugins)])
+    packed = shipment.pack()
+    written = Path(packed.partition("#")[0]).stat()
+    (plugins / "package" / "data.txt").write_text("DATA")
+    assert shipment.pack() == packed
+    assert Path(packed.partition("#")[0]).stat() == written
+
+
 def test_a_task_gets_the_plugin_path(tmp_path: Path, plugins: Path) -> None:
     wheel = tmp_path / "plugin.whl"
     wheel.touch()

@@ -2,11 +2,13 @@
 """The archive for a cluster's executors: headrace itself and the plugins, so that neither is installed there.
 
 Spark unpacks it into the working directory of each executor, where Python processes find it by relative paths. With
-plugins in Java it has Kafka Connect's own jars too, in a directory that is the cache directory of these processes.
+plugins in Java it has Kafka Connect's own jars too, in a directory that is the cache directory of these processes. Its
+name has its checksum: archives with the same content have the same name, on any worker.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import time
@@ -44,7 +46,8 @@ class Shipment:
 
     def __init__(self, directory: Path, plugin_path: Sequence[str]) -> None:
         """The archive is made in ``directory``."""
-        self._file = directory / f"{_NAME}.zip"
+        self._directory = directory
+        self._file: Path | None = None
         self._plugins = {
             f"plugins/{number}" + (f"/{Path(place).name}" if Path(place).is_file() else ""): Path(place).absolute()
             for number, place in enumerate(plugin_path)
@@ -52,13 +55,13 @@ class Shipment:
 
     def pack(self) -> str:
         """Make the archive if it is missing, and return it as Spark's ``addArchive`` takes it. OSError."""
-        if not self._file.exists():
-            begun, unfinished = time.monotonic(), self._file.with_suffix(".unfinished")
+        if self._file is None or not self._file.exists():
+            begun, unfinished = time.monotonic(), self._directory / f"{_NAME}.unfinished"
             with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
                 for name, content in self._content().items():
                     archive.writestr(_entry(name), _read(content), _compression(name))
-            unfinished.rename(self._file)
-            self._log_size(time.monotonic() - begun)
+            self._file = unfinished.rename(self._directory / f"{_NAME}-{_checksum(unfinished)}.zip")
+            _log_size(self._file.stat().st_size, time.monotonic() - begun)
         return f"{self._file}#{_NAME}"
 
     def settings(self, given: Mapping[str, str]) -> dict[str, str]:
@@ -95,10 +98,15 @@ class Shipment:
             content.update(_runtime())
         return content
 
-    def _log_size(self, seconds: float) -> None:
-        size = self._file.stat().st_size
-        level = logging.WARNING if size > _LARGE_BYTES else logging.INFO
-        log.log(level, "Executors get headrace and plugins in %.1f MB, packed in %.1f s", size / (1 << 20), seconds)
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, hashlib.sha256).hexdigest()[:16]
+
+
+def _log_size(size: int, seconds: float) -> None:
+    level = logging.WARNING if size > _LARGE_BYTES else logging.INFO
+    log.log(level, "Executors get headrace and plugins in %.1f MB, packed in %.1f s", size / (1 << 20), seconds)
 
 
 def _runtime() -> Iterator[tuple[str, Path]]:
