@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 import time
 from contextlib import suppress
@@ -32,7 +33,9 @@ def create(worker: WorkerProcess, name: str, **props: str) -> None:
             "connector.class": "SingerSource",
             "tasks.max": "1",
             "singer.command": f"{sys.executable} {TAP}",
-            "singer.config": json.dumps({"count": COUNT, "batch": 7, "slow": 0.004, "streams": [name]}),
+            "singer.config": json.dumps(
+                {"count": COUNT, "batch": 7, "slow": 0.004, "streams": [name], "habit": "warns"}
+            ),
             "singer.exactly.once": "true",
             "exactly.once.support": "required",
             "transforms": "number",
@@ -91,6 +94,7 @@ def test_each_number_once_whatever_is_killed(
     partition = json.dumps({"tap": NAME, "streams": "*"}, sort_keys=True)
     assert json.loads(offsets[partition]["state"]) == {"bookmarks": {unique: COUNT - 1}}
     assert len(values(broker.bootstrap_servers, unique)) == COUNT
+    assert re.search(rf"WARN.*\[{unique}\|task-0\] {NAME}: WARNING few numbers are left", own_worker.log)
     own_worker.delete(unique)
     wait_for(lambda: not taps(unique), 20, "the end of the tap")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zipfile
 from pathlib import Path
 
@@ -17,6 +18,14 @@ from headrace.cli.main import app
 from headrace.connectors.singer.commands import installed_executable
 from headrace.plugins.singer_environments import install, installed, remove
 
+UV = """#!/bin/sh
+echo "$@" >> {calls}
+if [ "$1" = venv ]; then exec {python} -m venv "$5"; fi
+what=$2 python=$4
+shift 4
+exec "$python" -m pip --disable-pip-version-check "$what" "$@"
+"""
+
 
 @pytest.fixture(autouse=True)
 def pip_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,14 +34,15 @@ def pip_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
 
 
-def wheel(directory: Path, name: str, version: str, *programs: str) -> str:
-    """The path of a package with these executables, which do nothing."""
+def wheel(directory: Path, name: str, version: str, *programs: str, needs: str = "") -> str:
+    """The path of a package with these executables, which do nothing; ``needs`` is another one."""
     module, information = name.replace("-", "_"), f"{name.replace('-', '_')}-{version}.dist-info"
     path = directory / f"{module}-{version}-py3-none-any.whl"
     scripts = "".join(f"{each} = {module}:main\n" for each in programs)
     files = {
         f"{module}.py": "def main(): pass\n",
-        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        + (f"Requires-Dist: {needs}\n" if needs else ""),
         f"{information}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{information}/entry_points.txt": f"[console_scripts]\n{scripts}",
         f"{information}/RECORD": "",
@@ -91,6 +101,40 @@ def test_among_the_plugins_of_the_machine(tmp_path: Path, monkeypatch: pytest.Mo
     assert "singer:tap-shop" in missing
     run("remove", "singer:tap-shop", "--yes")
     assert [each.name for each in installed()] == ["target-acme"]
+
+
+def test_the_lock_of_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    wheel(tmp_path, "tap-shop", "1.0", "tap-shop", needs="acme-client")
+    wheel(tmp_path, "acme-client", "3.0")
+    first = install("tap-shop", None, tmp_path / "one")
+    lock = tmp_path / "one" / "tap-shop" / "current" / "requirements.lock"
+    wheel(tmp_path, "acme-client", "3.1")
+    assert first.lock.splitlines() == ["acme-client==3.0", "tap-shop==1.0"]
+    assert install("tap-shop", None, tmp_path / "two").lock.splitlines() == ["acme-client==3.1", "tap-shop==1.0"]
+    monkeypatch.setenv("HEADRACE_DATA_DIR", str(tmp_path / "three"))
+    done = CliRunner().invoke(app, ["singer", "install", "tap-shop", "--lock", str(lock)])
+    assert (done.exit_code, installed()[0].lock) == (0, first.lock), done.output
+    with pytest.raises(ConfigError, match=r"There is no file .*no\.lock"):
+        install("tap-shop", None, tmp_path / "four", tmp_path / "no.lock")
+
+
+def test_uv_is_used_where_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program in the place of uv notes its arguments, and does what uv does by venv and pip."""
+    calls, uv = tmp_path / "calls", tmp_path / "bin" / "uv"
+    uv.parent.mkdir()
+    uv.write_text(UV.format(python=sys.executable, calls=calls))
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{uv.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    wheel(tmp_path, "tap-shop", "1.0", "tap-shop")
+    made = install("tap-shop==1.0", None, tmp_path / "singer")
+    assert (made.executables, made.lock) == (("tap-shop",), "tap-shop==1.0")
+    assert [line.split()[:2] for line in calls.read_text().splitlines()] == [
+        ["venv", "--allow-existing"],
+        ["pip", "install"],
+        ["pip", "freeze"],
+    ]
 
 
 def test_a_package_that_is_no_tap(tmp_path: Path) -> None:

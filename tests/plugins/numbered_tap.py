@@ -60,6 +60,8 @@ def indulge(habit: str) -> None:
             sys.stdout.buffer.write(b"\xff\xfe not a message\n")
         case "prints":
             print("Connected to the database")
+        case "warns":
+            print("WARNING few numbers are left", file=sys.stderr)
         case "endless":
             print("waiting", file=sys.stderr, flush=True)
             time.sleep(3600)
@@ -92,6 +94,8 @@ def main() -> None:
     streams = config.get("streams", ["numbers"])
     indulge(config.get("habit", ""))
     if given.discover:
+        if config.get("habit") == "undiscoverable":
+            sys.exit("it cannot discover")
         known = [{"tap_stream_id": each, "stream": each, "schema": schema(each), "metadata": []} for each in streams]
         print(json.dumps({"streams": known}, indent=1))
         return

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ singer = typer.Typer(
     epilog=examples(
         "headrace singer install target-jsonl==0.1.4",
         "headrace singer install meltanolabs-tap-postgres --name tap-postgres",
+        "headrace singer install target-jsonl==0.1.4 --lock requirements.lock",
     )
 )
 def install(
@@ -25,12 +27,16 @@ def install(
     name: Annotated[
         str | None, typer.Option(help="The name for connectors; by default the package's.", show_default=False)
     ] = None,
+    lock: Annotated[
+        Path | None,
+        typer.Option(help="The requirements.lock of another machine, whose versions to install.", show_default=False),
+    ] = None,
 ) -> None:
     """Install a tap or target into a virtual environment of its own, in place of a former version."""
     from headrace.plugins.singer_environments import install as install_environment
 
     with one_line_errors():
-        made = install_environment(package, name)
+        made = install_environment(package, name, lock=lock)
     version = f" {made.version}" if made.version else ""
     typer.echo(f"{made.name}{version} is installed, with {', '.join(made.executables)}")
 

@@ -45,13 +45,16 @@ class SingerEnvironment:
         return pins.get((requested[0] if requested else self.name).lower().replace("_", "-"), "")
 
 
-def install(request: str, name: str | None = None, directory: Path | None = None) -> SingerEnvironment:
+def install(
+    request: str, name: str | None = None, directory: Path | None = None, lock: Path | None = None
+) -> SingerEnvironment:
     """Install a package, as pip names it, into a new environment, and put that in the place of a former one.
 
-    ``name`` is by default that of the package. Runs that use the former environment may fail, and are repeated.
+    ``name`` is by default that of the package; ``lock`` is the ``requirements.lock`` of another environment, whose
+    versions are installed. Runs that use the former environment may fail, and are repeated.
 
     Raises:
-        ConfigError: the name is not valid, or there is no such package.
+        ConfigError: the name is not valid, there is no such package, or it does not fit the lock.
         ConnectError: the environment cannot be made.
     """
     found = None if "/" in request else ENVIRONMENT_NAME.match(request)
@@ -64,7 +67,7 @@ def install(request: str, name: str | None = None, directory: Path | None = None
         with locked(home / ".lock"):
             made = Path(tempfile.mkdtemp(prefix="venv-", dir=home))
             try:
-                _fill(made, request, name)
+                _fill(made, request, name, lock)
                 _put_in_place(home, made)
             except BaseException:
                 shutil.rmtree(made, ignore_errors=True)
@@ -93,19 +96,23 @@ def remove(name: str, directory: Path | None = None) -> None:
         raise ConnectError(f"{home} cannot be removed: {error.strerror or error}") from error
 
 
-def _fill(made: Path, request: str, name: str) -> None:
-    python = str(made / "bin" / "python")
+def _fill(made: Path, request: str, name: str, lock: Path | None) -> None:
+    python, wanted = str(made / "bin" / "python"), [request]
+    if lock is not None:
+        if not lock.is_file():
+            raise ConfigError(f"There is no file {lock}; the lock of an environment is its {LOCK}")
+        wanted += ["--constraint", str(lock)]
     uv = shutil.which("uv")
     if uv is not None:
         _run([uv, "venv", "--allow-existing", "--python", sys.executable, str(made)], request)
-        _run([uv, "pip", "install", "--python", python, request], request)
-        lock = _run([uv, "pip", "freeze", "--python", python], request)
+        _run([uv, "pip", "install", "--python", python, *wanted], request)
+        frozen = _run([uv, "pip", "freeze", "--python", python], request)
     else:
         _run([sys.executable, "-m", "venv", str(made)], request)
         pip = [python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-        _run([*pip, "install", "--quiet", request], request)
-        lock = _run([*pip, "freeze"], request)
-    (made / LOCK).write_text(lock)
+        _run([*pip, "install", "--quiet", *wanted], request)
+        frozen = _run([*pip, "freeze"], request)
+    (made / LOCK).write_text(frozen)
     (made / _REQUEST).write_text(request)
     if not _executables(made, name):
         raise ConfigError(f"{request} has no executable named {name}, tap-… or target-…: it is no tap or target")

@@ -352,6 +352,35 @@ def test_only_selected_streams_are_read_into_their_topics(start: Start) -> None:
     assert [record.topic for record in records] == ["letters", "x.c"]
 
 
+def test_one_task_reads_all_streams_unless_they_are_apart() -> None:
+    connector = SingerSourceConnector()
+    connector.start({"singer.command": COMMAND, "singer.config": json.dumps({"count": 3, "streams": ["a", "b"]})})
+    assert [json.loads(each["task.streams"]) for each in connector.task_configs(4)] == [["*"]]
+
+
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_a_catalog_of_the_users_is_used_without_discovery(start: Start, tmp_path: Path, in_a_file: bool) -> None:
+    names = {"a": False, "b": True, "c": True}
+    chosen = [{"metadata": {"selected": each}, "breadcrumb": []} for each in names.values()]
+    streams = [
+        {"tap_stream_id": name, "stream": name, "schema": {"type": "object", "properties": {}}, "metadata": [each]}
+        for name, each in zip(names, chosen, strict=True)
+    ]
+    text = json.dumps({"streams": streams})
+    (tmp_path / "catalog.json").write_text(text)
+    catalog = {"catalog": str(tmp_path / "catalog.json") if in_a_file else text, "streams.exclude": "c"}
+    records = polled(start(count=2, streams=["a", "b", "c"], habit="undiscoverable", props=catalog), 2)
+    assert [(record.topic, record.value["n"]) for record in records] == [("b", 0), ("b", 1)]
+
+
+def test_lines_of_its_standard_error_are_in_the_log(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "headrace"):
+        assert len(polled(start(habit="warns"), 25)) == 25
+    name = COMMAND.split()[0].rpartition("/")[2]
+    logged = [(each.levelno, each.getMessage()) for each in caplog.records]
+    assert (logging.WARNING, f"{name}: WARNING few numbers are left") in logged
+
+
 def test_what_it_promises() -> None:
     connector, props = SingerSourceConnector(), {"singer.command": "x"}
     assert connector.exactly_once_support(props) is None
