@@ -49,6 +49,7 @@ _JAVA_PLUGINS: Final = (
     _Row("java_stream", "Debezium PostgreSQL, changes", "records/s", True),
     _Row("java_jdbc_sink", "Debezium JDBC sink", "records/s", True),
     _Row("java_first_record_s", "connector created to first record", "s", digits=2),
+    _Row("java_task_mb", "an idle connector with its task, memory (PSS)", "MB"),
 )
 
 

@@ -4,9 +4,28 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import statistics
 from pathlib import Path
+from typing import Any, Final
 
+import pytest
+
+from bench.report import ROWS
 from scripts.evidence import EVIDENCE, PAGES, tables, updated
+
+SIDES: Final = ("java", "headrace")
+
+
+@pytest.mark.parametrize("of_rounds", [statistics.median, "best"], ids=["median", "best"])
+def test_java_plugins_meet_their_targets(of_rounds: Any) -> None:
+    """By medians, as `python -m bench --only java-plugins --strict` decides, and by what the page shows."""
+    figures = json.loads((EVIDENCE / "java-plugins.json").read_text(encoding="utf-8"))["figures"]
+    judged = [row for row in ROWS if row.key.startswith("java_") and row.target is not None]
+    assert len(judged) == 6
+    for row in judged:
+        best = max if row.better == "higher" else min
+        java, ours = ((best if of_rounds == "best" else of_rounds)(figures[side][row.key]) for side in SIDES)
+        assert row.target is not None and row.target.met(java, ours), row.label
 
 
 def test_pages_show_the_measurements() -> None:

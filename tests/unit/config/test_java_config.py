@@ -1,15 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from headrace.api.errors import ConfigError
 from headrace.config.connector_config import ConnectorConfig
 from headrace.config.java_config import host_options, java_options, one_collector
 from headrace.config.worker_config import WorkerConfig
+from headrace.java.host_process import JVM_OPTIONS
 
 CONNECTOR = {"name": "c", "connector.class": "x"}
 WORKER = {"key.converter": "k", "value.converter": "v"}
+
+
+def test_the_guide_states_the_memory() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "guide" / "java-plugins.md").read_text(encoding="utf-8")
+    (task,), (host,) = (
+        [each.removeprefix("-Xmx").removesuffix("m") for each in options if each.startswith("-Xmx")]
+        for options in (java_options({}, {}), JVM_OPTIONS)
+    )
+    assert f"The JVM has a heap of at most {task} MB" in page
+    assert f"heap is {host} MB at most" in page
 
 
 def test_the_heap_is_modest_by_default() -> None:
