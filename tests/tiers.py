@@ -189,6 +189,7 @@ LONG: Final = (
     "console/test_screenshots.py",
     "integration/test_recorded_session.py",
     "integration/test_demo_cdc.py",
+    "integration/test_example_cdc.py",
     "integration/test_preview_on_spark.py",
     "integration/test_preview_of_database_sinks.py",
     "integration/test_preview_of_spark_sources.py",
