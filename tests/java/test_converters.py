@@ -93,10 +93,15 @@ def test_strings(schema: Schema | None, value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["text", 7, True, {"a": [1]}, None])
-def test_headers(value: Any) -> None:
-    theirs = header_converter_class((), "org.apache.kafka.connect.storage.SimpleHeaderConverter")()
+@pytest.mark.parametrize(
+    ("name", "cls"),
+    [("storage.SimpleHeaderConverter", SimpleHeaderConverter), ("storage.StringConverter", StringConverter),
+     ("json.JsonConverter", JsonConverter)],
+)  # fmt: skip
+def test_headers(name: str, cls: type[Any], value: Any) -> None:
+    theirs, ours = header_converter_class((), f"org.apache.kafka.connect.{name}")(), cls()
     theirs.configure({})
-    ours = SimpleHeaderConverter()
+    ours.configure({})
     data = theirs.from_connect_header("t", "h", None, value)
     assert data == ours.from_connect_header("t", "h", None, value)
     assert theirs.to_connect_header("t", "h", data).value == ours.to_connect_header("t", "h", data).value

@@ -109,7 +109,8 @@ class JavaHeaderConverter(PluginInstance, HeaderConverter):
     """A Java header converter."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        self.create(configs)
+        # As Java's `Plugins.newHeaderConverter` does: those that are converters of values, too, require it.
+        self.create({**configs, "converter.type": "header"})
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         theirs, converted = java_schema(schema), java_value(schema, value)
