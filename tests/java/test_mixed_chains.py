@@ -15,17 +15,27 @@ from headrace import KAFKA_VERSION
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.java.store import PluginStore
 from tests.support.debian import or_skip
-from tests.support.sinks import make_topic, send, wait_for_committed, wait_for_lines
+from tests.support.sinks import (
+    Journal,
+    create_journal_sink,
+    make_topic,
+    numbers,
+    send,
+    wait_for_committed,
+    wait_for_lines,
+)
 from tests.support.topics import Read, read_committed, wait_for_values
 from tests.support.worker_process import PLUGINS, WorkerProcess
 
 KAFKA: Final = "org.apache.kafka.connect"
+POSTGRES: Final = "io.debezium.connector.postgresql.PostgresConnector"
 FILE_SOURCE: Final = f"{KAFKA}.file.FileStreamSourceConnector"
 FILE_SINK: Final = f"{KAFKA}.file.FileStreamSinkConnector"
 JSON: Final = f"{KAFKA}.json.JsonConverter"
+DEBEZIUM_VERSION: Final = "3.3.1.Final"
 INSTALLED: Final = (
     *(f"org.apache.kafka:connect-{name}:{KAFKA_VERSION}" for name in ("transforms", "json", "file")),
-    "io.debezium:debezium-connector-postgres:3.3.1.Final",
+    f"io.debezium:debezium-connector-postgres:{DEBEZIUM_VERSION}",
 )
 LINES: Final = ["one", "", "größer", '{"a": 1}', "\u2028 and \U0001f600", "the last"]
 ERRORS: Final = "__connect.errors."
@@ -100,8 +110,15 @@ CHAIN: Final = {
     "predicates.numbered.type": f"{KAFKA}.transforms.predicates.HasHeaderKey",
     "predicates.numbered.name": "number",
     "predicates.tombstone.type": f"{KAFKA}.transforms.predicates.RecordIsTombstone",
+    "header.converter": JSON,
     **json_converters(),
 }
+EVEN: Final = {
+    "predicates": "even",
+    "predicates.even.type": "failing_transforms.Multiple",
+    "predicates.even.of": "2",
+}
+SCHEMA_AND_7: Final = b'{"schema":{"type":"int8","optional":false},"payload":7}'
 
 
 def written(worker: WorkerProcess, broker: EmbeddedBroker, name: str, count: int, **config: str) -> list[Read]:
@@ -119,13 +136,26 @@ def contents(records: list[Read]) -> list[tuple[Any, ...]]:
     return [(each.key, each.value, each.headers) for each in records]
 
 
+def test_plugins_of_jars_are_listed_with_type_and_version(worker: WorkerProcess) -> None:
+    def listed(**query: str) -> list[tuple[str, str, str | None]]:
+        answer = worker.rest.get("/connector-plugins", params=query).json()
+        return [(each["class"], each["type"], each.get("version")) for each in answer]
+
+    connectors, everything = listed(), listed(connectorsOnly="false")
+    assert {kind for _, kind, _ in connectors} == {"source", "sink"}
+    assert (POSTGRES, "source", DEBEZIUM_VERSION) in connectors
+    assert set(connectors) < set(everything)
+    for name in ("ExtractNewRecordState", "ByLogicalTableRouter"):
+        assert (f"io.debezium.transforms.{name}", "transformation", DEBEZIUM_VERSION) in everything
+
+
 @pytest.mark.parametrize(
     "aliases",
     [
         ("hoist", "header", "mask", "numbered", "name"),
-        ("origin", "key", "untouched", "none", "tombstone", "key.converter"),
+        ("origin", "key", "untouched", "none", "tombstone", "key.converter", "header.converter"),
         ("hoist", "origin", "header", "mask", "key", "untouched", "none", "name", "numbered", "tombstone",
-         "key.converter", "value.converter"),
+         "key.converter", "value.converter", "header.converter"),
     ],
     ids=["half", "the other half", "all"],
 )  # fmt: skip
@@ -141,6 +171,60 @@ def test_the_bytes_are_the_same_as_without_java(
     assert contents(written(worker, broker, unique, len(LINES), **mixed)) == expected
     payloads = [json.loads(value)["payload"] for _, value, _ in expected]
     assert payloads == [{"line": line, "origin": "***"} for line in LINES]
+    assert [headers for *_, headers in expected] == [[("number", SCHEMA_AND_7)]] * len(LINES)
+
+
+def test_steps_in_python_of_a_java_source(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """They have no counterparts in Java: a predicate of one of Java's transformations, and a transformation."""
+    file, bootstrap = tmp_path / "lines", broker.bootstrap_servers
+    file.write_text("".join(f"{number}\n" for number in range(10)))
+    config = {
+        "connector.class": f"java:{FILE_SOURCE}",
+        "transforms": "note,spread,hoist",
+        "transforms.note.type": java("transforms.InsertHeader"),
+        "transforms.note.header": "even",
+        "transforms.note.value.literal": "yes",
+        "transforms.note.predicate": "even",
+        "transforms.spread.type": "spreading_transform.Spread",
+        "transforms.spread.each": "5",
+        "transforms.hoist.type": java("transforms.HoistField$Value"),
+        "transforms.hoist.field": "line",
+        **EVEN,
+        **json_converters(schemas=False),
+    }
+    worker.create(unique, **of_java(config, "value.converter"), topic=unique, file=str(file))
+    for topic, first in ((f"{unique}-0", 0), (f"{unique}-1", 5)):
+        wait_for_values(bootstrap, topic, 5, 120)
+        notes = {number: [] if number % 2 else [("even", b"yes")] for number in range(first, first + 5)}
+        expected = [(None, b'{"line":"%d"}' % number, note) for number, note in notes.items()]
+        assert contents(read_committed(bootstrap, topic)) == expected
+    worker.delete(unique)
+
+
+def test_steps_in_python_of_a_java_sink(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """More records than those from which a batch would be converted in Java."""
+    out, bootstrap = tmp_path / "out.txt", broker.bootstrap_servers
+    make_topic(bootstrap, unique)
+    send(bootstrap, unique, numbers(0, 1000))
+    config = {
+        "connector.class": f"java:{FILE_SINK}",
+        "transforms": "odd,swell",
+        "transforms.odd.type": java("transforms.Filter"),
+        "transforms.odd.predicate": "even",
+        "transforms.odd.negate": "true",
+        "transforms.swell.type": "failing_transforms.Swell",
+        "transforms.swell.every": "100",
+        "transforms.swell.bytes": "3",
+        **EVEN,
+    }
+    worker.create(unique, **config, topics=unique, file=str(out))
+    expected = ["xxx" if number % 100 == 0 else str(number) for number in range(0, 1000, 2)]
+    assert wait_for_lines(out, 500, 120) == expected
+    worker.delete(unique)
 
 
 def test_debeziums_transformations_of_a_source_in_python(
@@ -200,6 +284,39 @@ def test_sinks(
     worker.create(unique, **mixed, **{"tasks.max": "1", "topics": unique, "file": str(out)})
     assert wait_for_lines(out, 20, 120) == [str(number) for number in range(20)]
     wait_for_committed(bootstrap, unique, unique, {0: 20})
+    worker.delete(unique)
+
+
+def test_a_java_header_converter_of_a_sink_in_python(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    make_topic(broker.bootstrap_servers, unique)
+    send(broker.bootstrap_servers, unique, [b"a"], headers=[("number", SCHEMA_AND_7)])
+    journal = Journal(tmp_path / "journal")
+    create_journal_sink(worker, unique, unique, journal, **{"header.converter": f"java:{JSON}"})
+    journal.wait_for_values(["a"], 120)
+    assert journal.records()[0]["headers"] == [["number", 7]]
+    worker.delete(unique)
+
+
+@pytest.mark.parametrize("prefix", ["", "java:"], ids=["Python", "Java"])
+def test_the_header_converter_of_a_java_sink_reads_headers(
+    prefix: str, worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """One header of a batch that Java converts is no JSON."""
+    out, bootstrap = tmp_path / "out.txt", broker.bootstrap_servers
+    make_topic(bootstrap, unique)
+    send(bootstrap, unique, numbers(0, 400), headers=[("number", SCHEMA_AND_7)])
+    send(bootstrap, unique, [b"bad"], headers=[("number", b"{no json")])
+    errors = {"errors.tolerance": "all", f"{P}topic.name": f"{unique}-dead", f"{P}topic.replication.factor": "1",
+              f"{P}context.headers.enable": "true"}  # fmt: skip
+    config = {"connector.class": f"java:{FILE_SINK}", "header.converter": f"{prefix}{JSON}", **errors}
+    worker.create(unique, **config, topics=unique, file=str(out))
+    assert wait_for_lines(out, 400, 120) == [str(number) for number in range(400)]
+    (letter,) = wait_for_values(bootstrap, f"{unique}-dead", 1) and read_committed(bootstrap, f"{unique}-dead")
+    headers = dict(letter.headers)
+    assert letter.value == b"bad"
+    assert (headers[f"{ERRORS}stage"], headers[f"{ERRORS}class.name"]) == (b"HEADER_CONVERTER", JSON.encode())
     worker.delete(unique)
 
 
