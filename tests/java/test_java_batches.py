@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import dis
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -249,6 +251,37 @@ def test_records_of_a_transformation_with_a_missing_type_stay_in_java(tmp_path: 
     batches, failures = batches_of({**TEXT, **lacking}, in_java=True, plugins=plugins)
     assert batches.convert(text_records(["one", "two"])).topic_batches[0].values == [b"one", b"two"]
     assert failures.found == []
+
+
+@pytest.mark.parametrize("chain", [TEXT, {**ROUTED, "transforms": "note,route"}], ids=["text", "routed"])
+def test_what_crosses_to_python_crosses_per_batch(chain: Mapping[str, str]) -> None:
+    """Python makes as many calls, Java's methods included, for many records as for a few, and no records."""
+    batches, _ = batches_of(chain, in_java=True)
+    few, many = (text_records([str(number) for number in range(count)]) for count in (10, 1000))
+    batches.convert(few)
+    counts = [calls_in(lambda polled=polled: batches.convert(polled)) for polled in (few, many)]  # type: ignore[misc]
+    assert counts[0] == counts[1] > 0
+    assert (few._records, many._records) == (None, None)
+
+
+def calls_in(function: Callable[[], object]) -> int:
+    """Count the calls that Python code makes in a call of ``function``."""
+    found = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal found
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        if event == "opcode":
+            found += dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("CALL")
+        return trace
+
+    tracer = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    finally:
+        sys.settrace(tracer)
+    return found
 
 
 def text_records(texts: Sequence[str]) -> PolledRecords:

@@ -113,6 +113,12 @@ CHAIN: Final = {
     "header.converter": JSON,
     **json_converters(),
 }
+LATE: Final = {
+    "transforms": "time",
+    "transforms.time.type": java("transforms.TimestampConverter$Value"),
+    "transforms.time.target.type": "Timestamp",
+    "transforms.time.format": "yyyy-MM-dd",
+}
 EVEN: Final = {
     "predicates": "even",
     "predicates.even.type": "failing_transforms.Multiple",
@@ -172,6 +178,31 @@ def test_the_bytes_are_the_same_as_without_java(
     payloads = [json.loads(value)["payload"] for _, value, _ in expected]
     assert payloads == [{"line": line, "origin": "***"} for line in LINES]
     assert [headers for *_, headers in expected] == [[("number", SCHEMA_AND_7)]] * len(LINES)
+
+
+def test_records_of_a_source_stay_in_java(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """Up to their bytes: no time of Python's is in the year 10000."""
+    file = tmp_path / "lines"
+    file.write_text("10000-01-01\n" * 10)
+    config = {"connector.class": f"java:{FILE_SOURCE}", **LATE, **json_converters(schemas=False)}
+    worker.create(unique, **config, topic=unique, file=str(file))
+    assert wait_for_values(broker.bootstrap_servers, unique, 10, 120) == [b"253402300800000"] * 10
+    worker.delete(unique)
+
+
+def test_records_of_a_sink_stay_in_java(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """In large batches; of small ones, which Python converts, the records fail and are skipped."""
+    out, bootstrap = tmp_path / "out.txt", broker.bootstrap_servers
+    make_topic(bootstrap, unique)
+    send(bootstrap, unique, [b"10000-01-01"] * 5000)
+    config = {"connector.class": f"java:{FILE_SINK}", "errors.tolerance": "all", **LATE}
+    worker.create(unique, **config, topics=unique, file=str(out))
+    assert {line[:3] for line in wait_for_lines(out, 300, 120)} == {"Sat"}
+    worker.delete(unique)
 
 
 def test_steps_in_python_of_a_java_source(
