@@ -90,6 +90,7 @@ public class BadSource extends SourceConnector {
             }
             case "crash" -> crash();
             case "missing" -> new Missing();
+            case "newer" -> new Newer();
             case "long" -> throw new ConnectException("very ".repeat(2 << 20) + "long");
             case "null" -> throw new ConnectException((String) null);
             case "cycle" -> throw cycle();
@@ -226,6 +227,16 @@ public class BadSource extends SourceConnector {
             return ThrowingTask.class;
         }
     }
+
+    /** A connector whose tasks' class file is of a newer Java, once the test has patched it. */
+    public static class WithNewerTask extends BadSource {
+        @Override
+        public Class<? extends Task> taskClass() {
+            return NewerTask.class;
+        }
+    }
+
+    public static class NewerTask extends BadTask { }
 
     /** A task whose constructor throws. */
     public static class ThrowingTask extends BadTask {

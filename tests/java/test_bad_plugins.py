@@ -15,12 +15,13 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.java.host import TIMEOUT
 from tests.java.bad_plugins import bad_plugins
 from tests.support.polling import wait_for
-from tests.support.processes import command_of
+from tests.support.processes import alive, command_of
 from tests.support.topics import values, wait_for_values
 from tests.support.worker_process import PLUGINS, WorkerProcess
 
 pytestmark = pytest.mark.integration
 HINT = "add the jar that has it to the plugin's directory"
+NEWER = "compiled by a more recent version of the Java Runtime .*set JAVA_HOME"
 HANGS = r"BadSource\.{} of connector \S+ did not return within 4 s, and its process was killed"
 DIED = r"The process of connector \S+ \(BadSource\) ended with status 3"
 CRASHED = r"was killed by signal 6 \(SIGABRT\): its JVM crashed with SIGSEGV in "
@@ -103,7 +104,7 @@ def trace(worker: WorkerProcess, name: str, *, task: bool = False) -> str:
         ("NeedsMissing", f"NoClassDefFoundError: Missing. The plugin's jars lack that class: {HINT}"),
         ("ThrowsAtOnce", "Cannot create an instance of .*: java.lang.IllegalStateException: no licence"),
         ("ExitsAtOnce", "ended with status 3"),
-        ("Newer", "compiled by a more recent version of the Java Runtime .*set JAVA_HOME"),
+        ("Newer", NEWER),
         ("Garbage", "ClassFormatError: .*The plugin's jar is broken: install it again"),
     ],
 )
@@ -173,6 +174,11 @@ def test_a_connector_fails_with_one_line(bad_worker: WorkerProcess, unique: str,
     assert re.search(reason, trace(bad_worker, unique))
 
 
+def test_a_connector_fails_whose_task_class_is_of_a_newer_java(bad_worker: WorkerProcess, unique: str) -> None:
+    bad_worker.create(unique, **config(unique, "BadSource$WithNewerTask"))
+    assert re.search(rf"taskClass: .*BadSource\$NewerTask has been {NEWER}", trace(bad_worker, unique))
+
+
 @pytest.mark.parametrize("deed", ["loop", "exit", "null"])
 def test_a_connector_that_does_not_stop_is_deleted(bad_worker: WorkerProcess, unique: str, deed: str) -> None:
     bad_worker.create(unique, **config(unique, mood=f"stop:{deed}"))
@@ -184,11 +190,42 @@ def test_a_connector_that_does_not_stop_is_deleted(bad_worker: WorkerProcess, un
 @pytest.mark.parametrize("deed", ["print", "threads", "fork"])
 def test_what_a_connector_leaves_behind(bad_worker: WorkerProcess, unique: str, deed: str) -> None:
     """Programs that it started end with it; so do its threads, and most of what it prints is dropped."""
-    size = len(bad_worker.log)
+    bad_worker.rest.put("/connector-plugins/BadSource/config/validate", json={"name": unique, **config(unique)})
+    size, before = len(bad_worker.log), hosts(bad_worker)
     bad_worker.create(unique, **config(unique, mood=f"start:{deed}", seconds=seconds(bad_worker)))
     bad_worker.wait_for_tasks(unique)
     assert deed != "fork" or len(programs(bad_worker)) == 2
     assert len(bad_worker.log) - size < 5 << 20
+    started = hosts(bad_worker) - before
+    assert started, "the host of this connector alone"
+    bad_worker.delete(unique)
+    wait_for(lambda: not any(map(alive, started)), 30, "the end of its host")
+
+
+def hosts(worker: WorkerProcess) -> set[psutil.Process]:
+    """Return the processes of connectors' JVMs, and of those for all calls that need no connector started."""
+    return {each for each in worker.descendants() if "headrace.java.host_process" in command_of(each)}
+
+
+def test_what_a_task_prints_fills_no_log(bad_worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
+    size = len(bad_worker.log)
+    bad_worker.create(unique, **config(unique, mood="task.start:print"))
+    assert wait_for_values(broker.bootstrap_servers, unique, 3)[:3] == [b"number 1", b"number 2", b"number 3"]
+    assert bad_worker.task_states(unique) == ["RUNNING"]
+    printed = bad_worker.log[size:]
+    assert f"[{unique}|task-0] printed: 0123456789" in printed
+    assert len(printed) < 5 << 20
+
+
+def test_a_poll_that_never_returns_is_stalled(bad_worker: WorkerProcess, unique: str) -> None:
+    bad_worker.create(unique, **config(unique, mood="poll:loop", **{"task.stalled.timeout.ms": "3000"}))
+
+    def stalled() -> bool:
+        health = bad_worker.rest.get(f"/connectors/{unique}/health").json()
+        return health.get("verdict") == "stalled" and "poll" in health["why"]
+
+    wait_for(stalled, 30, lambda: str(bad_worker.rest.get(f"/connectors/{unique}/health").json()))
+    assert bad_worker.task_states(unique) == ["RUNNING"]
 
 
 @pytest.mark.parametrize(
@@ -196,6 +233,9 @@ def test_what_a_connector_leaves_behind(bad_worker: WorkerProcess, unique: str, 
     [
         ({"mood": "poll:memory"}, r"poll of BadSource\$BadTask: java\.lang\.OutOfMemoryError: .*-Xmx"),
         ({"mood": "poll:missing"}, HINT),
+        ({"mood": "poll:newer"}, NEWER),
+        ({"mood": "poll:option"}, r"bad\.option=here, heap 1[12]\d MB"),
+        ({"mood": "poll:option", "connector.java.options": "-Xmx200m"}, r"bad\.option=here, heap 19\d MB"),
         ({"mood": "poll:long"}, r"poll of BadSource\$BadTask: \S+ConnectException: very very"),
         ({"mood": "poll:cycle"}, r"poll of BadSource\$BadTask: \S+ConnectException: first$"),
         ({"mood": "task.start:null"}, r"start of BadSource\$BadTask: \S+ConnectException$"),
@@ -220,7 +260,18 @@ def test_a_task_fails_with_one_line(bad_worker: WorkerProcess, unique: str, more
 def test_a_task_whose_process_dies_is_restarted(bad_worker: WorkerProcess, unique: str, deed: str) -> None:
     """Programs that it has started end, too; so does what its other attempts start."""
     bad_worker.create(unique, **config(unique, mood=f"poll:{deed}", seconds=seconds(bad_worker)))
-    wait_for(lambda: "RESTARTING" in bad_worker.task_states(unique), 60, "its restart")
+
+    def restarting() -> dict[str, Any] | None:
+        return next(
+            (each for each in bad_worker.status(unique).get("tasks", []) if each["state"] == "RESTARTING"), None
+        )
+
+    reason = wait_for(restarting, 60, "its restart")["trace"]
+    assert re.fullmatch(r"its process \d+ was lost", reason)
+    audit = rf'"restart of {unique}-0" connector={unique} result=done reason="{reason}"'
+    wait_for(lambda: re.search(audit, bad_worker.log), 30, audit)
+    if deed == "crash":
+        assert re.search(rf"\[{unique}\|task-0\] printed: #  SIGSEGV", bad_worker.log)
 
 
 @pytest.mark.parametrize("mood", ["poll:loop", "task.stop:loop", "poll:fork"])
@@ -261,5 +312,8 @@ def test_system_properties_of_the_worker_reach_connectors(bad_worker: WorkerProc
 
 
 def test_levels_of_what_a_plugin_logs(bad_worker: WorkerProcess, unique: str) -> None:
-    bad_worker.create(unique, **config(unique, mood="start:log"))
-    wait_for(lambda: re.search(r"WARN.*printed: WARN BadSource - low on disk", bad_worker.log), 30, "its line")
+    """In the context of the connector, and of its task."""
+    for mood, who in (("start:log", "worker"), ("poll:log", "task-0")):
+        bad_worker.create(f"{unique}-{who}", **config(unique, mood=mood))
+        line = rf"WARNING \[{unique}-{who}\|{who}\] printed: WARN BadSource - low on disk"
+        wait_for(lambda line=line: re.search(line, bad_worker.log), 30, line)  # type: ignore[misc]
