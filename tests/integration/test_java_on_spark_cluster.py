@@ -12,10 +12,11 @@ import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.jvm.ivy import IVY_SETTINGS
+from headrace.jvm.java_runtime import find_java
 from tests.integration.executor_python import python_without_headrace
 from tests.java.java_connectors import FILE_SOURCE, kafkas
 from tests.support.polling import wait_for
-from tests.support.standalone_cluster import SMALL, StandaloneCluster
+from tests.support.standalone_cluster import SMALL, StandaloneCluster, task_processes
 from tests.support.topics import committed_offsets, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
@@ -52,10 +53,28 @@ def executors_of_their_own(home: Path) -> dict[str, str]:
     return {f"spark.executorEnv.{name}": str(value) for name, value in variables.items()}
 
 
+def java_elsewhere(home: Path) -> Path:
+    """Make ``home`` a Java that is this machine's but for a library of its own."""
+    real = find_java().home
+    shutil.copytree(real / "lib" / "server", home / "lib" / "server")
+    for directory, copy in ((real, home), (real / "lib", home / "lib")):
+        for entry in directory.iterdir():
+            if not (copy / entry.name).exists():
+                (copy / entry.name).symlink_to(entry)
+    return home
+
+
+def libraries(cluster: StandaloneCluster) -> set[str]:
+    """Return the JVMs' libraries that the processes of tasks have loaded."""
+    tasks = [task for executor in cluster.executors() for task in task_processes(executor)]
+    return {each.path for task in tasks for each in task.memory_maps() if each.path.endswith("/libjvm.so")}
+
+
 def test_a_java_task_runs_on_an_executor_with_the_jars_that_the_worker_sends(
     cluster: StandaloneCluster, plugins: Path, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
-    home, file = tmp_path / "home", tmp_path / "lines"
+    """It has the executor's Java, not the worker's."""
+    home, file, java = tmp_path / "home", tmp_path / "lines", java_elsewhere(tmp_path / "java")
     file.write_text("".join(f"line {number}\n" for number in range(500)))
     properties = {
         "group.id": unique,
@@ -65,6 +84,7 @@ def test_a_java_task_runs_on_an_executor_with_the_jars_that_the_worker_sends(
         "spark.pyspark.python": "./environment/bin/python",
         **SMALL,
         **executors_of_their_own(home),
+        "spark.executorEnv.JAVA_HOME": str(java),
     }
     (tmp_path / "worker").mkdir()
     with WorkerProcess(tmp_path / "worker", broker.bootstrap_servers, **properties) as worker:
@@ -75,6 +95,7 @@ def test_a_java_task_runs_on_an_executor_with_the_jars_that_the_worker_sends(
         offsets = committed_offsets(broker.bootstrap_servers, worker.properties["offset.storage.topic"], unique)
         assert offsets == {json.dumps({"filename": str(file)}): {"position": file.stat().st_size}}
         assert not worker.task_processes()
+        assert libraries(cluster) == {str(java / "lib" / "server" / "libjvm.so")}
         worker.delete(unique)
         wait_for(lambda: not cluster.busy_executors(), 60, "the end of the task's process")
     assert not list(home.iterdir())
