@@ -21,7 +21,7 @@ from tests.support.worker_process import PLUGINS, WorkerProcess
 
 pytestmark = pytest.mark.integration
 HINT = "add the jar that has it to the plugin's directory"
-NEWER = "compiled by a more recent version of the Java Runtime .*set JAVA_HOME"
+NEWER = "compiled by a more recent version of the Java Runtime .*needs Java 55, and headrace runs on Java 21 at most"
 HANGS = r"BadSource\.{} of connector \S+ did not return within 4 s, and its process was killed"
 DIED = r"The process of connector \S+ \(BadSource\) ended with status 3"
 CRASHED = r"was killed by signal 6 \(SIGABRT\): its JVM crashed with SIGSEGV in "

@@ -80,13 +80,20 @@ def raised_by(call: Any) -> ConnectError:
     [
         ("java.lang.OutOfMemoryError", "-Xmx"),
         ("java.lang.NoClassDefFoundError", "add the jar"),
-        ("java.lang.UnsupportedClassVersionError", "JAVA_HOME"),
+        ("java.lang.UnsupportedClassVersionError", "needs Java 21: set JAVA_HOME to that of Java 21"),
     ],
 )
 def test_hints_also_of_causes(name: str, hint: str) -> None:
-    cause = java_class(name)("boom")
+    cause = java_class(name)("boom (class file version 65.0)")
     assert hint in str(raised(cause))
     assert hint in str(raised(java_class(f"{CONNECT}.ConnectException")("failed", cause)))
+
+
+def test_a_java_that_headrace_does_not_run_on() -> None:
+    error = java_class("java.lang.UnsupportedClassVersionError")("a/B (class file version 69.0), up to 61.0")
+    assert str(raised(error)).endswith(
+        "The plugin needs Java 25, and headrace runs on Java 21 at most: install an older version of it"
+    )
 
 
 def test_pythons_own_errors_stay() -> None:

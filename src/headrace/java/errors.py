@@ -6,12 +6,14 @@ Java's trace is that of the error wherever one is shown: in a FAILED status, in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 from headrace.api.error_text import clean_text, set_trace
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
+from headrace.jvm.java_runtime import SUPPORTED_MAJORS
 
 _CONNECT: Final = "org.apache.kafka.connect.errors"
 _ERRORS: Final[Mapping[str, type[ConnectError]]] = {  # the first that fits, so subclasses precede
@@ -27,12 +29,15 @@ _CLIENTS_RETRIABLE: Final = "org.apache.kafka.common.errors.RetriableException"
 _MISSING: Final = "The plugin's jars lack that class: add the jar that has it to the plugin's directory"
 _HINTS: Final[Mapping[str, str]] = {
     "java.lang.OutOfMemoryError": "Give the JVM more memory (-Xmx), or the plugin smaller batches",
-    "java.lang.UnsupportedClassVersionError": "The plugin is made for a newer Java: set JAVA_HOME to that of Java 21",
     "java.lang.ClassNotFoundException": _MISSING,
     "java.lang.NoClassDefFoundError": _MISSING,
     "java.lang.ClassFormatError": "The plugin's jar is broken: install it again",
     "java.lang.NoSuchMethodError": "The plugin's directory has jars whose versions do not fit together",
 }
+_NEWER: Final = "java.lang.UnsupportedClassVersionError"
+_CLASS_FILE: Final = re.compile(r"class file version (\d+)")
+_OLDEST_CLASS_FILE: Final = 44
+"""The version of a class file less that of its Java."""
 _LONGEST_LINE: Final = 2000
 """Characters of an exception's message in a status; the trace has more of it."""
 _DEEPEST: Final = 50
@@ -87,7 +92,18 @@ def _hint(error: Any) -> str | None:
     for _ in range(_DEEPEST):
         if error is None:
             return None
-        if hint := _HINTS.get(str(error.getClass().getName())):
+        name = str(error.getClass().getName())
+        if hint := _newer(str(error.getMessage())) if name == _NEWER else _HINTS.get(name):
             return hint
         error = error.getCause()
     return None
+
+
+def _newer(message: str) -> str | None:
+    found = _CLASS_FILE.search(message)
+    if found is None:
+        return None
+    needed, newest = int(found[1]) - _OLDEST_CLASS_FILE, max(SUPPORTED_MAJORS)
+    if needed <= newest:
+        return f"The plugin needs Java {needed}: set JAVA_HOME to that of Java {newest}"
+    return f"The plugin needs Java {needed}, and headrace runs on Java {newest} at most: install an older version of it"
