@@ -189,7 +189,7 @@ def replayed(found: list[Change]) -> dict[int, str]:
 def rows(database: Postgres, table: str) -> list[list[str]]:
     """Return a table's rows; a column that was added later may be missing from the copy for a while."""
     more = ", ".join(f"to_jsonb(t) ->> '{name}'" for name in ("more1", "more2"))
-    return database.sql(f"SELECT id, price, note, {more} FROM {table} t ORDER BY id")
+    return database.sql(f"SELECT id, price, note, {more}, at, day FROM {table} t ORDER BY id")
 
 
 def await_copy(
@@ -206,12 +206,14 @@ def await_copy(
 
 
 def running(worker: WorkerProcess, connector: str) -> None:
-    """Wait until the connector's task runs; restart what has failed, as an operator does."""
+    """Wait until the connector and its task run; restart what has failed, as an operator does."""
 
     def runs() -> bool:
-        if worker.task_states(connector) == ["RUNNING"]:
+        status = worker.status(connector)
+        states = [each["state"] for each in (status["connector"], *status["tasks"])] if status else []
+        if states == ["RUNNING", "RUNNING"]:
             return True
-        if "FAILED" in worker.task_states(connector):
+        if "FAILED" in states:
             worker.rest.post(f"/connectors/{connector}/restart?includeTasks=true&onlyFailed=true")
         return False
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import psutil
 import pytest
 
+from demo.cdc.decoded import Witness, places
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.faults.debezium import (
     Change,
@@ -27,7 +27,7 @@ from tests.faults.debezium import (
 )
 from tests.support.polling import wait_for
 from tests.support.postgres import Postgres
-from tests.support.processes import alive
+from tests.support.processes import command_of, kill_all
 from tests.support.worker_process import WorkerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -54,10 +54,13 @@ def test_a_table_is_copied_while_all_around_it_is_killed(
 ) -> None:
     orders, topic, bootstrap = Orders(database, _ROWS), f"{unique}.public.orders", broker.bootstrap_servers
     orders.create()
-    worker.create(f"{unique}-source", **source(database, unique))
+    config = source(database, unique)
+    worker.create(f"{unique}-source", **config)
     await_reads(bootstrap, topic, worker, _ROWS)
+    witness = Witness(database.sql, config["publication.name"])
     worker.create(f"{unique}-sink", **sink(database, topic))
-    for kill in (nothing, kill_tasks, nothing, kill_database, kill_tasks, kill_worker):
+    kills = (nothing, kill_tasks, nothing, kill_database, kill_spark, kill_tasks, kill_hosts, kill_worker)
+    for kill in kills:
         for _ in range(3):
             orders.change()
         kill(worker, database)
@@ -70,6 +73,7 @@ def test_a_table_is_copied_while_all_around_it_is_killed(
 
     found = await_changes(bootstrap, topic, worker, orders)
     assert kinds(found)["r"] == _ROWS
+    assert places(found) == witness.changes()
     assert replayed(found) == {int(row[0]): row[2] for row in rows(database, "orders")}
     await_copy(database, worker)
     assert len(changes(bootstrap, topic)) == len(found)
@@ -91,10 +95,26 @@ def nothing(worker: WorkerProcess, database: Postgres) -> None:
 
 
 def kill_tasks(worker: WorkerProcess, database: Postgres) -> None:
-    killed: list[psutil.Process] = worker.task_processes()
-    for process in killed:
-        process.kill()
-    wait_for(lambda: not any(map(alive, killed)), 30, "the processes' end")
+    """Kill the processes of the tasks, each of which has the task's JVM in it."""
+    kill_all(wait_for(worker.task_processes, 90, "a task's process"))
+
+
+def kill_hosts(worker: WorkerProcess, database: Postgres) -> None:
+    """Kill the processes that have the connectors' JVMs in them: both connectors fail, and are restarted."""
+    names = worker.connectors()
+
+    def states() -> set[str]:
+        return {worker.status(name)["connector"]["state"] for name in names}
+
+    kill_all(each for each in worker.descendants() if "headrace.java.host_process" in command_of(each))
+    wait_for(lambda: states() == {"FAILED"}, 30, lambda: f"both connectors FAILED: {states()}")
+    for name in names:
+        running(worker, name)
+
+
+def kill_spark(worker: WorkerProcess, database: Postgres) -> None:
+    """Kill the JVM of Spark's driver, and with it all tasks."""
+    kill_all([worker.jvm()])
 
 
 def kill_database(worker: WorkerProcess, database: Postgres) -> None:
