@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from headrace.api.sink import OffsetAndMetadata, SinkTask, TopicPartition
 from headrace.api.source import RecordMetadata, SourceTask, WrittenRecords
 from headrace.connectors.file_stream.file_stream_sink import FileStreamSinkTask
 from headrace.connectors.file_stream.file_stream_source import FileStreamSourceTask
+from headrace.connectors.testing.mock_connectors import MockSinkTask
 from headrace.connectors.testing.schema_source import SchemaSourceTask
+from headrace.connectors.testing.verifiable_sink import VerifiableSinkTask
 from headrace.connectors.testing.verifiable_source import VerifiableSourceTask
 from headrace.converters.json_converter import JsonConverter
 from headrace.java.committed_records import record_metadata
@@ -248,20 +251,26 @@ def test_values_are_written_to_a_file(tmp_path: Path) -> None:
     assert files[0].read_text() == files[1].read_text() == "v0\nv1\nv2\n"
 
 
-def test_records_are_put_and_only_those_of_the_given_partitions_flushed(capfd: pytest.CaptureFixture[str]) -> None:
-    task = java_sink(f"{TOOLS}.VerifiableSinkTask")
-    task.initialize(SinkContext())
-    task.start({"name": "n", "id": "0"})
-    task.put([*sink_records(2), *sink_records(1, partition=1)])
-    offsets = {TopicPartition("t", 0): OffsetAndMetadata(2, "ours", 7)}
-    assert task.pre_commit(offsets) == offsets
-    printed = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
-    assert [(line["task"], line["seqno"], line["offset"]) for line in printed if not line.get("flushed")] == [
-        ("k0", "v0", 0),
-        ("k1", "v1", 1),
-        ("k0", "v0", 0),
-    ]
-    assert [line["seqno"] for line in printed if line.get("flushed")] == ["v0", "v1"]
+def test_records_are_reported_when_they_are_put_and_those_of_the_given_partitions_when_they_are_flushed(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Java's task prints what Python's logs."""
+    caplog.set_level("INFO")
+    for task in (java_sink(f"{TOOLS}.VerifiableSinkTask"), VerifiableSinkTask()):
+        task.initialize(SinkContext())
+        task.start({"name": "n", "id": "7"})
+        task.put([*sink_records(2), *sink_records(1, partition=1)])
+        for partition in (1, 0, 0):
+            offsets = {TopicPartition("t", partition): OffsetAndMetadata(2, "ours", 7)}
+            assert task.pre_commit(offsets) == offsets
+    java, python = (
+        [json.loads(line) for line in lines if line.startswith("{")]
+        for lines in (capfd.readouterr().out.splitlines(), caplog.messages)
+    )
+    assert [line["seqno"] for line in java] == ["v0", "v1", "v0", "v0", "v0", "v1"]
+    assert [line.get("flushed") for line in java] == [None] * 3 + [True] * 3
+    assert {type(line.pop("time_ms")) for line in java + python} == {int}
+    assert java == python
 
 
 def test_records_know_what_was_consumed(tmp_path: Path) -> None:
@@ -278,12 +287,15 @@ def test_records_know_what_was_consumed(tmp_path: Path) -> None:
         task.put([])
 
 
-def test_a_mock_sink_asks_to_be_called_again_and_fails() -> None:
-    context = SinkContext()
-    task = java_sink(f"{TOOLS}.MockSinkTask")
-    task.initialize(context)
-    task.start({"mock_mode": "task-failure", "delay_ms": "0"})
-    assert context.calls == [("timeout_ms", 0)]
-    time.sleep(0.01)
-    with pytest.raises(ConnectError, match=r"put of org\.apache\.kafka\.connect\.tools\.MockSinkTask"):
-        task.put([])
+@pytest.mark.parametrize(("delay_ms", "calls"), [("0", [0]), ("60000", [250, 250])])
+def test_a_mock_sink_asks_to_be_called_again_and_fails(delay_ms: str, calls: list[int]) -> None:
+    """Once its delay has passed. Java's and Python's ask for the same, 0 as well, which counts for nothing."""
+    for task in (java_sink(f"{TOOLS}.MockSinkTask"), MockSinkTask()):
+        context = SinkContext()
+        task.initialize(context)
+        task.start({"mock_mode": "task-failure", "delay_ms": delay_ms})
+        time.sleep(0.01)  # more than no time has to pass
+        fails = pytest.raises(ConnectError, match=r"put of org\..*MockSinkTask|mock_mode=task-failure")
+        with fails if delay_ms == "0" else nullcontext():
+            task.put([])
+        assert context.calls == [("timeout_ms", call) for call in calls]

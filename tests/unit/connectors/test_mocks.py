@@ -88,7 +88,7 @@ def test_the_tasks_use_it() -> None:
     sink, source = MockSinkTask(), MockSourceTask()
     sink.initialize(Context())  # type: ignore[arg-type]
     sink.start(props)
-    assert Context.timeouts == [1]
+    assert Context.timeouts == [0]
     with pytest.raises(ConnectError):
         sink.put([])
     source.start(props)

@@ -120,7 +120,7 @@ class MockSinkTask(SinkTask):
     def _come_back_soon(self) -> None:
         """Schedule the next call, so that the task fails in time even without records."""
         if self._failing.delay_ms is not None:
-            self.context.timeout_ms(max(1, min(self._failing.delay_ms, _LONGEST_WAIT_MS)))
+            self.context.timeout_ms(min(self._failing.delay_ms, _LONGEST_WAIT_MS))
 
 
 class MockSourceConnector(MockConnector, SourceConnector):
