@@ -21,6 +21,7 @@ from headrace.java.store import PluginStore
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
 from tests.support.postgres import USER, Postgres, found_postgres
+from tests.support.processes import kill_all
 from tests.support.topics import values
 from tests.support.worker_process import ROOT, WorkerProcess
 
@@ -168,6 +169,11 @@ def without_reads(found: list[Change]) -> Counter[str]:
     return counts
 
 
+def reads(found: list[Change]) -> Counter[int]:
+    """Return how many times snapshots have read each row, by the rows' ids."""
+    return Counter(change["after"]["id"] for change in found if change["op"] == "r")
+
+
 def await_reads(bootstrap: str, topic: str, worker: WorkerProcess, count: int) -> None:
     """Wait until so many rows of snapshots are in the topic."""
     wait_for(
@@ -218,3 +224,18 @@ def running(worker: WorkerProcess, connector: str) -> None:
         return False
 
     wait_for(runs, 120, lambda: str(worker.status(connector)), pause=1)
+
+
+def kill_tasks(worker: WorkerProcess, database: Postgres) -> None:
+    """Kill the processes of the tasks, each of which has the task's JVM in it."""
+    kill_all(wait_for(worker.task_processes, 90, "a task's process"))
+
+
+def kill_database(worker: WorkerProcess, database: Postgres) -> None:
+    database.kill()
+    database.start()
+
+
+def kill_worker(worker: WorkerProcess, database: Postgres) -> None:
+    worker.kill()
+    worker.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements of an incremental snapshot fail: Debezium skips rows or stands still, in Java Connect as in headrace.
+"""Snapshots that are cut off: Debezium begins anew, skips rows or stands still, in Java Connect as in headrace.
 
 docs/guide/change-data-capture.md says what to do, which is tested here, too.
 """
@@ -13,12 +13,23 @@ from pathlib import Path
 from typing import Final
 
 import httpx2
+import psutil
 import pytest
 
 from bench.engines import Engine, Headrace
 from bench.java_connect import fetch
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.faults.debezium import captured_postgres, changes, execute_snapshot, install, kinds, replayed, source
+from tests.faults.debezium import (
+    captured_postgres,
+    changes,
+    execute_snapshot,
+    install,
+    kinds,
+    reads,
+    replayed,
+    source,
+    without_reads,
+)
 from tests.integration.quick_java import QuickJavaConnect
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
@@ -110,6 +121,29 @@ def test_a_snapshot_whose_mark_cannot_be_written_continues_when_the_task_is_rest
 
     restart(engine, unique)
     wait_for(lambda: len(replayed(changes(bootstrap, topic))) == _ROWS + 1, 60, "all rows", pause=0.5)
+    engine.rest.remove(unique)
+
+
+def test_a_first_snapshot_that_is_cut_off_begins_anew_and_misses_what_was_deleted_before(
+    engine: Engine, database: Postgres, broker: EmbeddedBroker, unique: str
+) -> None:
+    topic, bootstrap = f"{unique}.public.orders", broker.bootstrap_servers
+    small = {"max.batch.size": "20", "max.queue.size": "40", "producer.override.transaction.timeout.ms": "10000"}
+    engine.rest.create(unique, source(database, unique, **small))
+    wait_for(lambda: reads(changes(bootstrap, topic)).total() > _ROWS // 4, 120, lambda: log(engine)[-3000:])
+    psutil.Process(engine.pid).kill()
+    engine.stop()
+    read = len(reads(changes(bootstrap, topic)))
+    assert read < _ROWS - 500, f"{read} rows were read"
+    database.sql("DELETE FROM orders WHERE id = 0")
+
+    engine.start()
+    wait_for(lambda: len(reads(changes(bootstrap, topic))) == _ROWS, 120, lambda: log(engine)[-3000:], pause=0.5)
+    database.sql(f"INSERT INTO orders VALUES ({_ROWS}, 'new')")
+    wait_for(lambda: kinds(changes(bootstrap, topic))["c"] == 1, 60, "a later change", pause=0.2)
+    found = changes(bootstrap, topic)
+    assert without_reads(found) == {"c": 1}
+    assert (reads(found)[0], reads(found)[1], reads(found)[_ROWS - 1]) == (1, 2, 1)
     engine.rest.remove(unique)
 
 
