@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real `headrace mirror` process, and all processes below it."""
+"""A real `headrace mirror` process, and all processes below it; and Java's MirrorMaker with the same file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from typing import Self
 
 import psutil
 
+from headrace import KAFKA_VERSION
+from headrace.jvm.ivy import resolve_jars
+from headrace.jvm.java_runtime import find_java
 from tests.support.polling import wait_for
 from tests.support.processes import alive, children_of, command_of, kill_all
 from tests.support.worker_process import ROOT
@@ -51,11 +54,14 @@ class MirrorNode:
     def log(self) -> str:
         return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
 
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "headrace", "mirror"]
+
     def start(self) -> None:
         self.file.write_text("".join(f"{name} = {value}\n" for name, value in self.properties.items()))
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "headrace", "mirror", str(self.file), *self._options],
+                [*self.command(), str(self.file), *self._options],
                 env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -105,3 +111,14 @@ class MirrorNode:
     def leftovers(self) -> list[psutil.Process]:
         """Processes of the last run that are still there."""
         return [process for process in self._left if alive(process)]
+
+
+class JavaMirrorMaker(MirrorNode):
+    """What `connect-mirror-maker.sh` starts."""
+
+    def command(self) -> list[str]:
+        mirror = f"org.apache.kafka:connect-mirror:{KAFKA_VERSION}"
+        jars = resolve_jars([mirror, "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"])
+        options = ["-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dorg.apache.logging.log4j.level=INFO"]
+        classpath = os.pathsep.join(map(str, jars))
+        return [str(find_java().java), *options, "-cp", classpath, "org.apache.kafka.connect.mirror.MirrorMaker"]

@@ -13,7 +13,7 @@ from headrace import KAFKA_VERSION
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.java.store import PluginStore
 from tests.conftest import NO_RETENTION
-from tests.java.mirror_node import MirrorNode
+from tests.java.mirror_node import JavaMirrorMaker, MirrorNode
 from tests.java.mirrored_topics import PARTITIONS, Clusters, commit, contents, wait_for_count, write, writing
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
@@ -134,6 +134,28 @@ def test_nodes_with_the_same_file_share_the_work(clusters: Clusters, plugins: st
         clusters.wait_for_copy(unique, copy, 240)
         assert follower.stop() == 0, follower.log[-3000:]
         assert not follower.leftovers()
+
+
+def test_it_takes_over_from_javas_mirror_maker_and_java_from_it(
+    clusters: Clusters, plugins: str, tmp_path: Path, unique: str
+) -> None:
+    """With the same file: each record is copied once, whoever copies it."""
+    copy, count = f"A.{unique}", 0
+    make_topic(clusters.source, unique, PARTITIONS)
+    only_there = {"A->B.topics": unique, "B->A.enabled": "false", "B->A.emit.heartbeats.enabled": "false"}
+    properties = mm2(clusters, plugins, **only_there)
+    with writing(clusters.source, unique, 1):
+        for kind in (JavaMirrorMaker, MirrorNode):
+            with kind(tmp_path, kind.__name__, properties) as node:
+                or_skip(node.start)
+                # More than there was: so this one has copied some.
+                wait_for_count(clusters.target, copy, count + 300, 240)
+                node.stop()
+            count = len(read_committed(clusters.target, copy))
+    with JavaMirrorMaker(tmp_path, "last", properties) as last:
+        last.start()
+        write(clusters.source, unique, 1_000_000, 100)
+        clusters.wait_for_copy(unique, copy, 240)
 
 
 def group_goes_on(clusters: Clusters, group: str, topic: str, copy: str, node: MirrorNode) -> None:
