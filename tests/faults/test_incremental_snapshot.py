@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debezium's incremental snapshots, requested in the signal table, while tables change and the task is killed."""
+"""Debezium's incremental snapshots, requested in the signal table, while tables change and all around is killed."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
@@ -20,7 +19,11 @@ from tests.faults.debezium import (
     changing,
     execute_snapshot,
     install,
+    kill_database,
+    kill_tasks,
+    kill_worker,
     kinds,
+    reads,
     replayed,
     rows,
     sink,
@@ -28,7 +31,6 @@ from tests.faults.debezium import (
 )
 from tests.support.polling import wait_for
 from tests.support.postgres import Postgres
-from tests.support.processes import alive
 from tests.support.worker_process import WorkerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -54,7 +56,7 @@ def worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> 
         yield worker
 
 
-def test_a_table_is_added_and_the_task_is_killed_during_its_snapshot(
+def test_a_table_is_added_and_all_around_it_is_killed_during_its_snapshot(
     worker: WorkerProcess, broker: EmbeddedBroker, database: Postgres, unique: str
 ) -> None:
     orders, items = Orders(database, 500), Orders(database, _ROWS, "items", batch=10)
@@ -65,6 +67,12 @@ def test_a_table_is_added_and_the_task_is_killed_during_its_snapshot(
     worker.create(unique, **config)
     await_reads(bootstrap, f"{unique}.public.orders", worker, orders.rows)
 
+    def cut_off(kill: Callable[[WorkerProcess, Postgres], None], part: int) -> None:
+        await_reads(bootstrap, topic, worker, part)
+        kill(worker, database)
+        seen = len(reads(changes(bootstrap, topic)))
+        assert seen < _ROWS - 500, f"{seen} rows were read before the kill"
+
     added = worker.rest.put(
         f"/connectors/{unique}/config", json={**config, "table.include.list": "public.orders,public.items"}
     )
@@ -74,13 +82,10 @@ def test_a_table_is_added_and_the_task_is_killed_during_its_snapshot(
     with changing(items):
         wait_for(lambda: changes(bootstrap, topic), 60, lambda: worker.log[-3000:])
         execute_snapshot(database, "public.items")
-        for part in (1, _ROWS // 4):
-            await_reads(bootstrap, topic, worker, part)
-            process = worker.task_process()
-            process.kill()
-            wait_for(lambda process=process: not alive(process), 30, "the process's end")  # type: ignore[misc]
-            seen = kinds(changes(bootstrap, topic))["r"]
-            assert seen < _ROWS - 500, f"{seen} rows were read before the kill"
+        for kill, part in ((kill_tasks, 1), (kill_worker, _ROWS // 4)):
+            cut_off(kill, part)
+    cut_off(kill_database, _ROWS // 2)  # not while rows change, which would fail
+    items.change()
 
     def missing() -> set[int]:
         found = replayed(changes(bootstrap, topic))
@@ -104,11 +109,6 @@ def test_a_table_is_added_and_the_task_is_killed_during_its_snapshot(
 def snapshot_lines(worker: WorkerProcess) -> str:
     """Return the last lines of Debezium's about incremental snapshots."""
     return "\n".join([line for line in worker.log.splitlines() if "snapshot.incremental" in line][-20:])
-
-
-def reads(found: list[dict[str, Any]]) -> Counter[int]:
-    """Return how many times snapshots have read each row."""
-    return Counter(change["after"]["id"] for change in found if change["op"] == "r")
 
 
 def changed(found: list[dict[str, Any]]) -> set[int]:
