@@ -136,6 +136,33 @@ def test_nodes_with_the_same_file_share_the_work(clusters: Clusters, plugins: st
         assert not follower.leftovers()
 
 
+@pytest.mark.parametrize("internal", ["true", "false"])
+def test_followers_have_the_leader_write_the_tasks_of_new_topics(
+    clusters: Clusters, plugins: str, tmp_path: Path, unique: str, internal: str
+) -> None:
+    """Over the internal REST; without it the tasks stay as they are, and the log says why."""
+    before, later = f"{unique}-before", f"{unique}-later"
+    make_topic(clusters.source, before, PARTITIONS)
+    options = {"A->B.topics": f"{unique}-.*", "dedicated.mode.enable.internal.rest": internal}
+    properties = mm2(clusters, plugins, **options)
+    with ExitStack() as stack:
+        nodes = [
+            stack.enter_context(MirrorNode(tmp_path, name, properties, "--clusters", "B")) for name in ("one", "two")
+        ]
+        for node in nodes:
+            node.start()
+            node.await_log("headrace worker ready")
+        follower = nodes[1]
+        follower.await_log("[MirrorSourceConnector|worker] printed:")
+        make_topic(clusters.source, later, PARTITIONS)
+        write(clusters.source, later, 0, 100)
+        if internal == "true":
+            clusters.wait_for_copy(later, f"A.{later}")
+        else:
+            follower.await_log("The task configurations of MirrorSourceConnector cannot be sent to the leader")
+            assert contents(clusters.target, f"A.{later}") == []
+
+
 def test_it_takes_over_from_javas_mirror_maker_and_java_from_it(
     clusters: Clusters, plugins: str, tmp_path: Path, unique: str
 ) -> None:
