@@ -34,7 +34,7 @@ from tests.support.postgres import Postgres
 from tests.support.worker_process import WorkerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
-_ROWS: Final = 4_000
+_ROWS: Final = 8_000
 _SMALL: Final = {
     "incremental.snapshot.chunk.size": "50",
     # Debezium is never far ahead of what is committed, so that a kill comes in the middle of the snapshot.
@@ -82,9 +82,9 @@ def test_a_table_is_added_and_all_around_it_is_killed_during_its_snapshot(
     with changing(items):
         wait_for(lambda: changes(bootstrap, topic), 60, lambda: worker.log[-3000:])
         execute_snapshot(database, "public.items")
-        for kill, part in ((kill_tasks, 1), (kill_worker, _ROWS // 4)):
+        for kill, part in ((kill_tasks, 1), (kill_worker, _ROWS // 8)):
             cut_off(kill, part)
-    cut_off(kill_database, _ROWS // 2)  # not while rows change, which would fail
+    cut_off(kill_database, _ROWS // 4)  # not while rows change, which would fail
     items.change()
 
     def missing() -> set[int]:
