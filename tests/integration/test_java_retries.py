@@ -29,7 +29,7 @@ OWN = {"exactly.once.support": "required", "transaction.boundary": "connector", 
 def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plugin.path with this test's Java classes."""
     path = tmp_path_factory.mktemp("plugins")
-    for name in ("CountingSource", "CollectingSink"):
+    for name in ("CountingSource", "CollectingSink", "CallsTasks"):
         (path / name).mkdir()
         compiled(name, path / name)
     return path
@@ -78,6 +78,36 @@ def test_transactions_of_a_java_task_are_exactly_once(
     assert offsets == {'{"counter": "c"}': {"number": COUNT - 1}}
     assert found == values(bootstrap, unique) == [b"number %d" % number for number in range(COUNT)]
     worker.delete(unique)
+
+
+@pytest.mark.parametrize("exactly_once", ["required", "requested"])
+def test_a_task_is_stopped_after_its_last_commit_as_in_java(
+    java_worker: WorkerProcess, java_connect: JavaConnect, unique: str, tmp_path: Path, exactly_once: str
+) -> None:
+    """One that acknowledges messages in `commitRecord` would get them again if its session was closed before."""
+    for rest, kind in ((java_connect.rest, "java"), (java_worker, "own")):
+        name, calls = f"{unique}-{kind}", tmp_path / kind
+        config = {"connector.class": "CallsTasks", "tasks.max": "1", "calls": str(calls), "topic": name}
+        config["exactly.once.support"] = exactly_once
+        rest.create(name, {**config}) if kind == "java" else java_worker.create(name, **config)
+        wait_for(lambda calls=calls: lines(calls).count("commit") > 2, 120, lambda: java_worker.log[-3000:])  # type: ignore[misc]
+        rest.remove(name) if kind == "java" else java_worker.delete(name)
+        wait_for(lambda calls=calls: "stopped" in lines(calls), 30, "its stop")  # type: ignore[misc]
+        written = lines(calls)
+        assert (written[-3:], written.count("stop")) == (["commit", "stop", "stopped"], 1), kind
+        assert sum(line.startswith("commitRecord") for line in written) == written.count("poll"), kind
+
+
+def test_a_poll_that_waits_for_stop_is_stopped(java_worker: WorkerProcess, unique: str, tmp_path: Path) -> None:
+    calls, blocks = tmp_path / "calls", tmp_path / "blocks"
+    config = {"connector.class": "CallsTasks", "calls": str(calls), "topic": unique, "blocks": str(blocks)}
+    java_worker.create(unique, **config)
+    wait_for(lambda: lines(calls).count("commit") > 2, 120, lambda: java_worker.log[-3000:])
+    blocks.touch()
+    wait_for(lambda: lines(calls)[-2:] == ["commit", "poll"], 30, "a poll that waits")
+    java_worker.delete(unique)
+    wait_for(lambda: "stopped" in lines(calls), 30, "its stop")
+    wait_for(lambda: not java_worker.task_processes(), 4, "the end of the process, before it would be killed")
 
 
 def test_transactions_end_where_they_end_in_java(

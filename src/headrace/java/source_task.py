@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -22,6 +24,8 @@ log = logging.getLogger(__name__)
 _BASE: Final = "org.apache.kafka.connect.source.SourceTask"
 _POLL_AHEAD: Final = frozenset({"org.apache.kafka.connect.mirror.MirrorSourceTask"})
 """Classes whose ``commit`` and ``commitRecord`` concern only records that were passed to the latter."""
+_LONGEST_LAST_POLL: Final = 2.0
+"""Seconds for which ``stop`` waits for a poll, of which Java's connectors wait for data for a second at most."""
 _WORTH_ONE_CALL: Final = 5
 """Records for which one call of Java with arrays takes less time than a call for each."""
 
@@ -29,7 +33,8 @@ _WORTH_ONE_CALL: Final = 5
 class JavaSourceTask(SourceTask):
     """A task whose work a Java object does; ``source_task_class`` makes a class for each Java class.
 
-    The JVM starts with the constructor: to know the class takes none.
+    The JVM starts with the constructor: to know the class takes none. As in Java Connect the last ``commit`` precedes
+    ``stop``: a task that acknowledges messages there may close its session here.
     """
 
     jars: ClassVar[tuple[Path, ...]]
@@ -38,7 +43,9 @@ class JavaSourceTask(SourceTask):
     def __init__(self) -> None:
         self._task = JavaTask(self.jars, self.class_name)
         self._transactions: JavaTransactions | None = None
-        self._stopping = False
+        self._stopping = self._polling = False
+        self._may_stop = threading.Event()
+        self._may_stop.set()
         self._hears_commits = self._task.overrides("commit", _BASE)
         if self._task.overrides("commitRecord", _BASE):
             self._committed_records = CommittedRecords(self._task.instance)
@@ -62,6 +69,7 @@ class JavaSourceTask(SourceTask):
             java.start(java_map(props))
 
     def poll(self) -> Sequence[SourceRecord] | None:
+        self._polling = True
         try:
             with self._task.calling("poll", clients_too=True) as java:
                 polled = java.poll()
@@ -73,6 +81,8 @@ class JavaSourceTask(SourceTask):
             # Its stop, on another thread, has closed or interrupted what it waits for.
             log.info("An error of poll after stop is ignored, as in Kafka Connect: %s", error)
             return None
+        finally:
+            self._polling = False
         if polled is None:
             return None
         records = PolledRecords(polled)
@@ -85,8 +95,20 @@ class JavaSourceTask(SourceTask):
             with self._task.calling("commit") as java:
                 java.commit()
 
+    @contextmanager
+    def committing(self) -> Iterator[None]:
+        """Within the context ``commit`` may be called, and ``stop`` waits for its end. For the task's thread."""
+        self._may_stop.clear()
+        try:
+            yield
+        finally:
+            self._may_stop.set()
+
     def stop(self) -> None:
+        """Stop the Java task after its last commit, or while a poll does not return: that may wait for this."""
         self._stopping = True
+        while not self._may_stop.wait(_LONGEST_LAST_POLL) and not self._polling:
+            pass
         with self._task.calling("stop") as java:
             java.stop()
 

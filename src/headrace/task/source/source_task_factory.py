@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -58,7 +59,7 @@ from headrace.task.worker_link import TaskControl, WorkerLink
 
 log = logging.getLogger(__name__)
 Assembly: TypeAlias = TaskAssembly[SourceConnectorConfig, SourceRecord]
-_STOP_TIMEOUT: Final = 2.0
+_STOP_TIMEOUT: Final = 5.0
 _DEFAULT_MAX_REQUEST_SIZE: Final = 1_048_576
 _RUNTIME: Final = "org.apache.kafka.connect.runtime"
 _PRODUCE: Final = {
@@ -141,13 +142,19 @@ class RunnableSourceTask:
         self.init = init
         self._execute = execute
         self._closing = closing
+        self._stopped = threading.Event()
+        """The task does not run, or its ``stop`` has returned."""
+        self._stopped.set()
 
     def start(self) -> None:
         self._task.initialize(self._context)
         if type(self._task).wakeup is not SourceTask.wakeup:
             self._control.on_pause(self._wake_task_up)
+        self._stopped.clear()
         if self._control.on_stop(self._stop_task):
             self._task.start(self._spec.task_config)
+        else:
+            self._stopped.set()
 
     def execute(self) -> None:
         try:
@@ -160,9 +167,8 @@ class RunnableSourceTask:
 
     def close(self) -> None:
         # A task that has ended by itself is stopped too: on another thread as always, in case its stop hangs.
-        stopping = threading.Thread(target=self._control.stop, name="task-stop", daemon=True)
-        stopping.start()
-        stopping.join(_STOP_TIMEOUT)
+        threading.Thread(target=self._control.stop, name="task-stop", daemon=True).start()
+        self._stopped.wait(_STOP_TIMEOUT)
         for close in self._closing:
             close()
 
@@ -181,6 +187,8 @@ class RunnableSourceTask:
             self._task.stop()
         except BaseException:  # SystemExit too would end this thread silently
             log.exception("stop of task %s failed", self._spec.id)
+        finally:
+            self._stopped.set()
 
 
 def create_source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> RunnableSourceTask:
@@ -314,7 +322,21 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
 
     assembly.metrics.declare("transactions-committed-total", "transactions-aborted-total")
     closing = (assembly.metrics.report_last, commits.close, writer.close, parts.batches.close, assembly.close_tracing)
-    return RunnableSourceTask(spec, parts.task, context, assembly.control, init, loop.execute, closing)
+    execute = _with_stop_after_commits(loop.execute, parts.task)
+    return RunnableSourceTask(spec, parts.task, context, assembly.control, init, execute, closing)
+
+
+def _with_stop_after_commits(execute: Callable[[], None], task: SourceTask) -> Callable[[], None]:
+    """Have a task in Java stopped after its last commit, as in Java Connect."""
+    if java_class_of(type(task)) is None:
+        return execute
+    from headrace.java.source_task import JavaSourceTask
+
+    def execute_first() -> None:
+        with task.committing() if isinstance(task, JavaSourceTask) else nullcontext():
+            execute()
+
+    return execute_first
 
 
 def _serve_before_reports(assembly: Assembly, serve: Callable[[], None]) -> None:
@@ -351,4 +373,5 @@ def _at_least_once(parts: _Parts) -> RunnableSourceTask:
         assembly.create_dead_letter_topic(source_task_admin)
 
     closing = (assembly.metrics.report_last, committer.close, parts.batches.close)
-    return RunnableSourceTask(spec, parts.task, parts.context(None), assembly.control, init, loop.execute, closing)
+    execute = _with_stop_after_commits(loop.execute, parts.task)
+    return RunnableSourceTask(spec, parts.task, parts.context(None), assembly.control, init, execute, closing)
