@@ -34,9 +34,9 @@ from tests.support.postgres import Postgres
 from tests.support.worker_process import WorkerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
-_ROWS: Final = 8_000
+_ROWS: Final = 6_000
 _SMALL: Final = {
-    "incremental.snapshot.chunk.size": "50",
+    "incremental.snapshot.chunk.size": "10",
     # Debezium is never far ahead of what is committed, so that a kill comes in the middle of the snapshot.
     "max.batch.size": "100",
     "max.queue.size": "200",
@@ -69,7 +69,7 @@ def test_a_table_is_added_and_all_around_it_is_killed_during_its_snapshot(
 
     def cut_off(kill: Callable[[WorkerProcess, Postgres], None]) -> None:
         """Have the task read more than there is, so that it runs, and kill."""
-        await_reads(bootstrap, topic, worker, kinds(changes(bootstrap, topic))["r"] + 500)
+        await_reads(bootstrap, topic, worker, kinds(changes(bootstrap, topic))["r"] + 300)
         kill(worker, database)
         seen = len(reads(changes(bootstrap, topic)))
         assert seen < _ROWS - 500, f"{seen} rows were read before the kill"
