@@ -102,6 +102,11 @@ evidence: setup ## Measure what the README shows, and write its tables (half an 
 	@$(PY) -m faults --seconds $(or $(SECONDS),300) $(if $(SEED),--seed $(SEED)) --json docs/evidence/faults.json
 	@$(PY) -m scripts.evidence
 
+.PHONY: connectors
+connectors: setup ## Run the tests that docs/connectors.md names, and write its tables (ten minutes)
+	@$(PY) -m pytest -q $$($(PY) -m scripts.connectors_table --tests) --junitxml .pytest_cache/connectors.xml $(PYTEST_ARGS)
+	@$(PY) -m scripts.connectors_table --record .pytest_cache/connectors.xml
+
 .PHONY: faults
 faults: setup ## Random faults against three workers, then all counted (SECONDS=600 SEED=7)
 	@$(PY) -m faults $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))

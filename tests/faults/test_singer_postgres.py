@@ -14,6 +14,7 @@ import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.plugins.singer_environments import install
+from scripts.connectors_table import pinned_package
 from tests.faults.tap_runs import RESTARTS, kill, runs
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
@@ -68,7 +69,7 @@ def test_each_row_once_whatever_is_killed(
     own_worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, tmp_path: Path, unique: str, tap: str
 ) -> None:
     home, chance = tmp_path / "data", random.Random(unique)
-    or_skip(lambda: install(PACKAGES[tap], tap, home / "singer"))
+    or_skip(lambda: install(pinned_package(PACKAGES[tap]), tap, home / "singer"))
     own_worker.properties.update(RESTARTS)
     own_worker.environment["HEADRACE_DATA_DIR"] = str(home)
     own_worker.start()

@@ -20,6 +20,7 @@ import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.plugins.singer_environments import install
+from scripts.connectors_table import pinned_package
 from tests.faults.tap_runs import RESTARTS, kill
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
@@ -107,7 +108,7 @@ def tap(api: str) -> dict[str, str]:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """The data directory with the tap; skips where PyPI cannot be reached."""
-    or_skip(lambda: install("tap-rest-api-msdk", None, tmp_path / "data" / "singer"))
+    or_skip(lambda: install(pinned_package("tap-rest-api-msdk"), None, tmp_path / "data" / "singer"))
     return tmp_path / "data"
 
 

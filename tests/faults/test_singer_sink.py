@@ -19,6 +19,7 @@ import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.plugins.singer_environments import install
+from scripts.connectors_table import pinned_package
 from tests.faults.flowing_numbers import Numbers
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
@@ -127,7 +128,7 @@ def rows_of_files(directory: Path) -> list[str]:
 def test_a_target_of_pypi(own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
     directory, data = tmp_path / "rows", tmp_path / "data"
     directory.mkdir()
-    or_skip(lambda: install("target-jsonl", None, data / "singer"))
+    or_skip(lambda: install(pinned_package("target-jsonl"), None, data / "singer"))
     own_worker.environment["HEADRACE_DATA_DIR"] = str(data)
     prepare(own_worker)
     make_topic(broker.bootstrap_servers, unique)

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from headrace.api.errors import ConfigError
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app
 from headrace.plugins.singer_environments import install
+from scripts.connectors_table import pinned_package
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
 from tests.support.postgres import USER, Postgres
+from tests.support.sinks import make_topic, send
 from tests.support.topics import Read, read_committed, values
 from tests.support.worker_process import WorkerProcess
 
@@ -25,6 +28,7 @@ JSON = {
     "value.converter.schemas.enable": "false",
     "value.converter.decimal.format": "NUMERIC",
 }
+OUTDATED = ("target-csv", "target-sqlite")
 TABLE = """
 CREATE TABLE {name} (id integer PRIMARY KEY, amount numeric(10, 2), note text, changed_at timestamptz NOT NULL);
 INSERT INTO {name} VALUES (1, 12.50, 'first', '2024-01-01 10:00Z'), (2, 0.10, NULL, '2024-01-02 10:00Z');
@@ -40,9 +44,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pipelinewise-tap-postgres": "pipelinewise-tap-postgres",
         "target-jsonl": "target-jsonl",
         "target-postgres": "meltanolabs-target-postgres",
+        **dict.fromkeys(OUTDATED),
     }
     for name, package in packages.items():
-        or_skip(lambda name=name, package=package: install(package, name, directory / "singer"))  # type: ignore[misc]
+        pinned = pinned_package(package or name)
+        or_skip(lambda name=name, pinned=pinned: install(pinned, name, directory / "singer"))  # type: ignore[misc]
     return directory
 
 
@@ -175,6 +181,27 @@ def _sink(
 
     wait_for(committed, 60, lambda: f"its offset: {worker.status(name)} {worker.log[-3000:]}")
     worker.delete(name)
+
+
+@pytest.mark.parametrize("target", OUTDATED)
+def test_a_target_that_needs_an_older_python(
+    singer_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, target: str
+) -> None:
+    make_topic(broker.bootstrap_servers, unique)
+    send(broker.bootstrap_servers, unique, [b'{"id": 1}'])
+    config = {"connector.class": "SingerSink", "topics": unique, "target": target, "singer.config": "{}", **JSON}
+    singer_worker.create(unique, **config)
+    singer_worker.wait_for_tasks(unique, "FAILED")
+    first = singer_worker.status(unique)["tasks"][0]["trace"].splitlines()[0]
+    assert "module 'collections' has no attribute 'MutableMapping'" in first
+    singer_worker.delete(unique)
+
+
+def test_a_target_that_cannot_be_installed(home: Path) -> None:
+    package = pinned_package("target-parquet")
+    with pytest.raises(ConfigError, match=f"{package} cannot be installed: error: subprocess-exited-with-error"):
+        install(package, None, home / "singer")
+    assert not (home / "singer" / "target-parquet").exists()
 
 
 def test_the_commands(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

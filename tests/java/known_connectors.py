@@ -17,6 +17,8 @@ _NOWHERE: Final = {"database.hostname": "localhost", "database.port": "9", "topi
                    "database.user": "reader", "database.password": "secret"}  # fmt: skip
 _HISTORY: Final = {"schema.history.internal.kafka.topic": "history",
                    "schema.history.internal.kafka.bootstrap.servers": "localhost:9"}  # fmt: skip
+_CLUSTERS: Final = {"source.cluster.alias": "paris", "source.cluster.bootstrap.servers": "localhost:9",
+                    "target.cluster.alias": "rome", "target.cluster.bootstrap.servers": "localhost:9"}  # fmt: skip
 _MONGODB: Final = "mongodb://localhost:9/?serverSelectionTimeoutMS=300"
 
 
@@ -53,6 +55,8 @@ def _kafkas(module: str, name: str, kind: JavaKind, config: Mapping[str, str]) -
     wrong, said = dict[str, str](), dict[str, str]()
     if name == "file.FileStreamSourceConnector":
         wrong, said = {"batch.size": "many"}, {"batch.size": "Not a number of type INT"}
+    if module == "connect-mirror":
+        wrong, said = {"admin.timeout.ms": "many"}, {"admin.timeout.ms": "Not a number of type LONG"}
     coordinate = f"org.apache.kafka:{module}:{KAFKA_VERSION}"
     return Known(f"{_KAFKA}.{name}", coordinate, config, wrong, {}, said, kind)
 
@@ -95,4 +99,6 @@ KNOWN: Final = (
     _kafkas("connect-test-plugins", "tools.MockSourceConnector", JavaKind.SOURCE, {"mock_mode": "task-failure"}),
     _kafkas("connect-test-plugins", "tools.MockSinkConnector", JavaKind.SINK, {"mock_mode": "task-failure"}),
     _kafkas("connect-test-plugins", "tools.SchemaSourceConnector", JavaKind.SOURCE, {"topic": "rows"}),
+    *(_kafkas("connect-mirror", f"mirror.Mirror{name}Connector", JavaKind.SOURCE, _CLUSTERS)
+      for name in ("Source", "Checkpoint", "Heartbeat")),
 )  # fmt: skip
