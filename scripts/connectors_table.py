@@ -80,14 +80,15 @@ def read_outcomes(results: Path) -> dict[str, str]:
 
 
 def record(results: Path) -> None:
-    """Write the outcomes of a run of today with what it ran on."""
-    java = find_java()
+    """Write the outcomes of the cells' tests in a run of today, with what it ran on."""
+    java, named = find_java(), tests(json.loads(EVIDENCE.read_text(encoding="utf-8")))
+    outcomes = {name: each for name, each in read_outcomes(results).items() if name.partition("[")[0] in named}
     ran = {
         "date": datetime.date.today().isoformat(),
         "kafka_connect": KAFKA_VERSION,
         "java": str(java.major),
         "python": platform.python_version(),
-        "outcomes": dict(sorted(read_outcomes(results).items())),
+        "outcomes": dict(sorted(outcomes.items())),
     }
     OUTCOMES.write_text(json.dumps(ran, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -166,6 +166,8 @@ LONG: Final = (
     "faults/test_spark_cluster.py::test_the_drivers_jvm_is_killed",
     "faults/test_spark_cluster.py::test_a_machine_that_is_suspended_is_replaced_and_resumes_as_a_zombie",
     "faults/test_cdc_on_spark_cluster.py",
+    "faults/test_change_data_capture.py::test_a_first_snapshot_that_is_cut_off_begins_anew",
+    "faults/test_failed_snapshots.py::test_a_first_snapshot_that_is_cut_off_begins_anew_and_misses_what_was_deleted_before",
     "faults/test_incremental_snapshot.py",
     "faults/test_java_takeover.py",
     "faults/test_mixed_versions.py",
