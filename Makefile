@@ -104,8 +104,9 @@ evidence: setup ## Measure what the README shows, and write its tables (half an 
 
 .PHONY: connectors
 connectors: setup ## Run the tests that docs/connectors.md names, and write its tables (ten minutes)
-	@$(PY) -m pytest -q $$($(PY) -m scripts.connectors_table --tests) --junitxml .pytest_cache/connectors.xml $(PYTEST_ARGS)
-	@$(PY) -m scripts.connectors_table --record .pytest_cache/connectors.xml
+	@status=0; $(PY) -m pytest -q $$($(PY) -m scripts.connectors_table --tests) $(PYTEST_ARGS) \
+		--junitxml .pytest_cache/connectors.xml || status=$$?; \
+		$(PY) -m scripts.connectors_table --record .pytest_cache/connectors.xml; exit $$status
 
 .PHONY: faults
 faults: setup ## Random faults against three workers, then all counted (SECONDS=600 SEED=7)

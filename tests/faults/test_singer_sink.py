@@ -21,6 +21,7 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.plugins.singer_environments import install
 from scripts.connectors_table import pinned_package
 from tests.faults.flowing_numbers import Numbers
+from tests.faults.tap_runs import RESTARTS
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
 from tests.support.processes import alive, command_of
@@ -51,8 +52,7 @@ def create(worker: WorkerProcess, name: str, **props: str) -> None:
 
 def prepare(worker: WorkerProcess, **properties: str) -> None:
     """A target that dies while it is written to fails its task: what restarts it is the worker's policy."""
-    restarts = {"tasks.restart.policy": "on-failure", "tasks.restart.backoff.initial.ms": "500"}
-    worker.properties.update({**restarts, "tasks.restart.max.attempts": "100", **properties})
+    worker.properties.update({**RESTARTS, **properties})
     worker.start()
 
 

@@ -36,8 +36,8 @@ _HINTS: Final[Mapping[str, str]] = {
 }
 _NEWER: Final = "java.lang.UnsupportedClassVersionError"
 _CLASS_FILE: Final = re.compile(r"class file version (\d+)")
-_OLDEST_CLASS_FILE: Final = 44
-"""The version of a class file less that of its Java."""
+_CLASS_FILE_OF_JAVA_0: Final = 44
+"""The version of a class file is this more than that of its Java."""
 _LONGEST_LINE: Final = 2000
 """Characters of an exception's message in a status; the trace has more of it."""
 _DEEPEST: Final = 50
@@ -103,7 +103,7 @@ def _newer(message: str) -> str | None:
     found = _CLASS_FILE.search(message)
     if found is None:
         return None
-    needed, newest = int(found[1]) - _OLDEST_CLASS_FILE, max(SUPPORTED_MAJORS)
+    needed, newest = int(found[1]) - _CLASS_FILE_OF_JAVA_0, max(SUPPORTED_MAJORS)
     if needed <= newest:
         return f"The plugin needs Java {needed}: set JAVA_HOME to that of Java {newest}"
     return f"The plugin needs Java {needed}, and headrace runs on Java {newest} at most: install an older version of it"

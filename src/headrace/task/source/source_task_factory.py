@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -332,11 +331,8 @@ def _with_stop_after_commits(execute: Callable[[], None], task: SourceTask) -> C
         return execute
     from headrace.java.source_task import JavaSourceTask
 
-    def execute_first() -> None:
-        with task.committing() if isinstance(task, JavaSourceTask) else nullcontext():
-            execute()
-
-    return execute_first
+    assert isinstance(task, JavaSourceTask)
+    return task.committing()(execute)
 
 
 def _serve_before_reports(assembly: Assembly, serve: Callable[[], None]) -> None:
