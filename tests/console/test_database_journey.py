@@ -65,7 +65,7 @@ def test_a_source_whose_database_goes_down(
         database.start()
     database.sql(f"INSERT INTO {table} VALUES (4)")
     page.get_by_role("link", name="Connectors", exact=True).click()
-    page.get_by_role("link", name=unique).click()
+    page.get_by_role("table", name="Connectors").get_by_role("link", name=unique).click()  # not the overview's
     expect(why).to_contain_text("healthy")
     await_rows(1, 2, 3, 4)
 
