@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import Any, Final
 
 from headrace.api.source import RecordMetadata
+from headrace.java.arrays import java_numbers
 from headrace.java.functions import (
     Cell,
     after,
@@ -20,7 +20,7 @@ from headrace.java.functions import (
     with_values,
 )
 from headrace.java.instances import HeldInstance
-from headrace.java.jvm import java_class, jpype
+from headrace.java.jvm import java_class
 from headrace.java.partitions import java_partition
 
 Place = tuple[int, int, int, int | None]
@@ -50,10 +50,10 @@ class CommittedRecords:
         numbers = {partition: number for number, partition in enumerate(dict.fromkeys(partitions))}
         self._records.put(records)
         self._partitions.put(java_class("java.util.ArrayList")([java_partition(topic, each) for each in numbers]))
-        self._rows.put(_array("int", "i", rows))
-        self._numbers.put(_array("int", "i", [numbers[each] for each in partitions]))
-        self._offsets.put(_array("long", "q", offsets))
-        self._timestamps.put(_array("long", "q", [_UNKNOWN if each is None else each for each in timestamps]))
+        self._rows.put(java_numbers("i", rows))
+        self._numbers.put(java_numbers("i", [numbers[each] for each in partitions]))
+        self._offsets.put(java_numbers("q", offsets))
+        self._timestamps.put(java_numbers("q", [_UNKNOWN if each is None else each for each in timestamps]))
         try:
             call(self._commit, java_class("java.lang.Integer")(len(rows)))
         finally:
@@ -72,9 +72,3 @@ def record_metadata() -> Any:
     made = constructor(_METADATA, _PARTITION, "long", "int", "long", "int", "int")
     # Base offset, index in the batch, timestamp, and the sizes of key and value.
     return with_values(made, {2: 0, 4: _UNKNOWN, 5: _UNKNOWN})
-
-
-def _array(kind: str, code: str, numbers: Sequence[int]) -> Any:
-    """Return an array of Java's; it crosses at once, as one of Python's with that type code."""
-    bridge = jpype()
-    return bridge.JArray(bridge.JInt if kind == "int" else bridge.JLong)(memoryview(array(code, numbers)))

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from headrace.api.record import TimestampType
+from headrace.java.arrays import joined_bytes
 from headrace.java.functions import (
     Handle,
     after,
@@ -22,7 +23,7 @@ from headrace.java.functions import (
     with_values,
 )
 from headrace.java.instances import HeldInstance
-from headrace.java.jvm import java_class, jpype
+from headrace.java.jvm import java_class
 
 _CONNECT: Final = "org.apache.kafka.connect"
 _DATA: Final = f"{_CONNECT}.data.SchemaAndValue"
@@ -111,18 +112,9 @@ def put_function(origins: Origins, batch: Any, records: Any) -> Handle:
 
 def _byte_arrays(column: Sequence[bytes | None]) -> Handle:
     ends = list(accumulate(len(each or b"") for each in column))
-    copy = method("java.util.Arrays", "copyOfRange", "byte[]", "int", "int").bindTo(_joined(column))
+    copy = method("java.util.Arrays", "copyOfRange", "byte[]", "int", "int").bindTo(joined_bytes(column))
     copied = of_same(copy, array_element("int", [0, *ends[:-1]]), array_element("int", ends))
     return _or_null("byte[]", column, copied)
-
-
-def _joined(column: Sequence[bytes | None]) -> Any:
-    """Return all bytes as one of Java's arrays, copied at once: JPype would convert one byte after the other."""
-    joined = bytearray().join(filter(None, column))
-    array = jpype().JArray(jpype().JByte)(len(joined))
-    if joined:
-        jpype().nio.convertToDirectBuffer(joined).get(array)
-    return array
 
 
 def _timestamps(column: Sequence[int | None]) -> Handle:

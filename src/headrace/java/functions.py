@@ -24,6 +24,7 @@ The last argument calls the function once more.
 _FUNCTION: Final = "java.util.function"
 
 
+@cache
 def method(owner: str, name: str, *parameters: str) -> Handle:
     """Return the handle of a public method by its class, its name, and the classes of its parameters."""
     found = java_class(owner).class_.getMethod(name, _classes(parameters))
@@ -41,7 +42,7 @@ def with_values(function: Handle, values: Mapping[int, Any]) -> Handle:
     for place in sorted(values, reverse=True):
         value = values[place]
         if kinds.parameterType(place).isPrimitive():
-            value = java_class("java.lang.Integer")(value)
+            value = java_class("java.lang.Boolean" if isinstance(value, bool) else "java.lang.Integer")(value)
         function = _invoke().handles.insertArguments(function, place, [value])
     return function
 
@@ -106,6 +107,17 @@ def as_test(function: Handle) -> Handle:
     return function.asType(function.type().changeReturnType(jpype().JBoolean.class_))
 
 
+def as_number(function: Handle) -> Handle:
+    """Return a function whose result is 1 or 0, of one that returns a boolean of Java's."""
+    return _invoke().handles.explicitCastArguments(function, function.type().changeReturnType(jpype().JInt.class_))
+
+
+def of_number(function: Handle, kind: str) -> Handle:
+    """Return a function of a number with another number of the type ``kind``, which is cast as Java casts it."""
+    parameters = function.type().changeParameterType(0, _classes([kind])[0])
+    return _invoke().handles.explicitCastArguments(function, parameters)
+
+
 def as_interface(name: str, handle: Handle) -> Any:
     """Return an instance of the functional interface ``name`` of ``java.util.function`` that calls ``handle``."""
     return _invoke().proxies.asInterfaceInstance(java_class(f"{_FUNCTION}.{name}").class_, handle)
@@ -155,9 +167,18 @@ class Cell:
         """Return ``function`` with the value as its first argument."""
         return _invoke().handles.foldArguments(function, self._get)
 
+    def value(self) -> Handle:
+        """Return the function without parameters that returns the value."""
+        return self._get
+
     def element(self) -> Handle:
         """Return the function that returns the element at an index of the value, which is an array."""
         return self.bound_to(_invoke().handles.arrayElementGetter(self._kind))
+
+
+def for_any_number(function: Handle) -> Handle:
+    """Return the function of a number that returns what ``function``, which has no parameters, does."""
+    return _invoke().handles.dropArguments(function, 0, [jpype().JInt.class_])
 
 
 def for_each_number(function: Handle) -> Handle:
@@ -232,7 +253,15 @@ def _classes(names: Sequence[str]) -> list[Any]:
 @cache
 def _primitives() -> dict[str, Any]:
     bridge = jpype()
-    return {"boolean": bridge.JBoolean, "int": bridge.JInt, "long": bridge.JLong}
+    return {
+        "boolean": bridge.JBoolean,
+        "byte": bridge.JByte,
+        "double": bridge.JDouble,
+        "float": bridge.JFloat,
+        "int": bridge.JInt,
+        "long": bridge.JLong,
+        "short": bridge.JShort,
+    }
 
 
 def _thrown(error: Any) -> Any:

@@ -7,38 +7,56 @@ others, only the offset of the last record of each source partition is asked for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, Self
 
+from headrace.api.errors import DataError
 from headrace.api.record import SourceRecord
 from headrace.java.data import python_value
 from headrace.java.jvm import java_class
+from headrace.java.record_columns import column_contents
 from headrace.java.records import contents
 
 _NOT_ASKED_FOR: Any = object()
+_WORTH_COLUMNS: Final = 20
+"""Records of which columns take less time than each record by itself."""
 
 
 class PolledRecord(SourceRecord):
     """A record of the Java record `java`, which `commitRecord` is called with.
 
-    Reading a part raises DataError if Python cannot hold the data.
+    Reading a part raises DataError if Python cannot hold the data. `contents` is that of the record's poll.
     """
 
-    __slots__ = ("_offset", "java")
+    __slots__ = ("_contents", "_offset", "java")
 
     java: Any
 
-    def __init__(self, java: Any, source_partition: Mapping[str, Any] | None) -> None:
+    def __init__(self, java: Any, source_partition: Mapping[str, Any] | None, contents: _Contents) -> None:
         self.java = java
         self.source_partition = source_partition
+        self._contents: _Contents | None = contents
         self._offset = _NOT_ASKED_FOR
+
+    def fill(self, parts: Iterable[Any]) -> None:
+        """Set all parts, which nobody has asked for yet."""
+        for part, value in zip(_PARTS, parts, strict=True):
+            setattr(self, part, value)
+        self._contents = None
+
+    @property
+    def is_filled(self) -> bool:
+        """True if the parts are set."""
+        return self._contents is None
 
     def __getattr__(self, name: str) -> Any:
         """Return a part that is read for the first time, after all of them are converted."""
         if name not in _PARTS:
             raise AttributeError(name)
-        for part, value in zip(_PARTS, contents(self.java), strict=True):
-            setattr(self, part, value)
+        assert self._contents is not None
+        self._contents.fill(self)
         return getattr(self, name)
 
     @property
@@ -51,7 +69,7 @@ class PolledRecord(SourceRecord):
 
     def _copy(self) -> Self:
         copy = object.__new__(type(self))
-        copy.java, copy._offset = self.java, self._offset
+        copy.java, copy._offset, copy._contents = self.java, self._offset, None
         copy.source_partition = self.source_partition
         copy.topic = self.topic
         copy.kafka_partition = self.kafka_partition
@@ -61,6 +79,36 @@ class PolledRecord(SourceRecord):
         copy.value = self.value
         copy.timestamp = self.timestamp
         return copy
+
+
+class _Contents:
+    """Converts what is in the records of a poll: of the first that is asked for by itself, then of all as columns.
+
+    Of a batch that stays in Java, reports ask for single ones.
+    """
+
+    def __init__(self, polled: PolledRecords) -> None:
+        # It is theirs: a circle would keep the batch until the next collection of garbage.
+        self._polled = weakref.ref(polled)
+        self._one_by_one = len(polled) < _WORTH_COLUMNS
+        self._asked = False
+
+    def fill(self, record: PolledRecord) -> None:
+        """Set the parts of a record, and perhaps of others. Raise DataError if Python cannot hold its data."""
+        polled = self._polled() if self._asked and not self._one_by_one else None
+        self._asked = True
+        if polled is not None:
+            # One of them that cannot be converted is found when it is asked for.
+            self._one_by_one = True
+            with suppress(DataError):
+                self._fill_all(polled)
+        if not record.is_filled:
+            record.fill(contents(record.java))
+
+    def _fill_all(self, polled: PolledRecords) -> None:
+        for record, parts in zip(polled.all(), column_contents(polled.java), strict=True):
+            if not record.is_filled:
+                record.fill(parts)
 
 
 _PARTS = ("topic", "kafka_partition", "key_schema", "key", "value_schema", "value", "timestamp", "_headers")
@@ -73,7 +121,7 @@ class PolledRecords(Sequence[SourceRecord]):
         """`java` is any list; it is copied."""
         self.java = java_class("java.util.ArrayList")(java)
         self._size = int(self.java.size())
-        self._records: list[SourceRecord] | None = None
+        self._records: list[PolledRecord] | None = None
 
     def __len__(self) -> int:
         return self._size
@@ -81,10 +129,10 @@ class PolledRecords(Sequence[SourceRecord]):
     def __getitem__(self, index: Any) -> Any:
         """Return a record, always the same object, or some of them: those that follow one another as a batch again."""
         if not isinstance(index, slice):
-            return self._all()[index]
+            return self.all()[index]
         start, stop, step = index.indices(self._size)
         if step != 1:
-            return self._all()[index]
+            return self.all()[index]
         if (start, stop) == (0, self._size):
             return self
         part = PolledRecords(self.java.subList(start, max(start, stop)))
@@ -99,20 +147,21 @@ class PolledRecords(Sequence[SourceRecord]):
         return PolledRecords([java[place] for place in places])
 
     def __iter__(self) -> Iterator[SourceRecord]:
-        return iter(self._all())
+        return iter(self.all())
 
-    def _all(self) -> list[SourceRecord]:
+    def all(self) -> list[PolledRecord]:
+        """Return all records. Not a copy: do not change it."""
         if self._records is None:
-            self._records = _records(self.java)
+            self._records = _records(self.java, _Contents(self))
         return self._records
 
 
-def _records(java_records: Any) -> list[SourceRecord]:
+def _records(java_records: Any, contents: _Contents) -> list[PolledRecord]:
     """Return records; those that follow one another share an equal source partition.
 
     By that the runtime finds the last records of each.
     """
-    records: list[SourceRecord] = []
+    records: list[PolledRecord] = []
     last, partition = None, None
     for java in java_records.toArray():
         source_partition = java.sourcePartition()
@@ -120,5 +169,5 @@ def _records(java_records: Any) -> list[SourceRecord]:
             last = partition = None
         elif last is None or not source_partition.equals(last):
             last, partition = source_partition, python_value(None, source_partition)
-        records.append(PolledRecord(java, partition))
+        records.append(PolledRecord(java, partition, contents))
     return records

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from array import array
 from functools import cache
-from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any, Final
 
+from headrace.java.arrays import python_numbers
 from headrace.java.functions import (
     Handle,
     after,
@@ -18,7 +17,6 @@ from headrace.java.functions import (
     constructor,
     identity,
     if_else,
-    length_of_bytes,
     method,
     of_same,
 )
@@ -28,9 +26,6 @@ from headrace.java.jvm import java_class
 _CONNECT: Final = "org.apache.kafka.connect"
 RECORD: Final = f"{_CONNECT}.connector.ConnectRecord"
 _OBJECT: Final = "java.lang.Object"
-_COPIED_AT_ONCE: Final = 32 * 1024 * 1024
-"""Bytes of a column; those of a longer one cross one by one, as their copies would take the memory of it thrice."""
-_NULL: Final = -1
 
 
 def transformation_function(transformation: HeldInstance, predicate: HeldInstance | None, negate: bool) -> Handle:
@@ -46,26 +41,6 @@ def conversion_function(converter: HeldInstance, is_key: bool) -> Handle:
     """Return the function that makes the bytes of a record's key or value."""
     parts = ("keySchema", "key") if is_key else ("valueSchema", "value")
     return of_same(converter.handle("fromConnectData", 3), *(method(RECORD, name) for name in ("topic", *parts)))
-
-
-def bytes_column(column: Any) -> list[bytes | None]:
-    """Return a list of byte arrays and nulls as Python's."""
-    functions = _functions()
-    lengths = _numbers("i", column.stream().mapToInt(functions.length).toArray())
-    if max(lengths, default=_NULL) == _NULL:
-        return [None] * len(lengths)
-    full = min(lengths) != _NULL
-    ends = list(accumulate(lengths if full else (max(length, 0) for length in lengths)))
-    if ends[-1] > _COPIED_AT_ONCE:
-        return [None if each is None else bytes(each) for each in column.toArray()]
-    joined = java_class("java.io.ByteArrayOutputStream")(ends[-1])
-    write = as_interface("Consumer", functions.write_bytes.bindTo(joined))
-    column.stream().filter(functions.not_null).forEach(write)
-    data = bytes(joined.toByteArray())
-    if full:
-        return [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    rows = zip(lengths, [0, *ends], ends, strict=False)
-    return [None if length == _NULL else data[start:end] for length, start, end in rows]
 
 
 def topics(records: Any) -> list[str]:
@@ -106,7 +81,7 @@ def distinct_headers(records: Any, most: int) -> tuple[list[tuple[str, Any]], li
         places.put(pair, java_class("java.lang.Integer")(place))
     place_of = after(method("java.util.Map", "get", _OBJECT).bindTo(places), method("java.lang.Integer", "intValue"))
     found = records.stream().map(topic_and_headers).mapToInt(as_interface("ToIntFunction", place_of)).toArray()
-    return [(str(pair.getKey()), pair.getValue()) for pair in pairs], _numbers("i", found)
+    return [(str(pair.getKey()), pair.getValue()) for pair in pairs], python_numbers("i", found)
 
 
 def last_offsets(records: Any) -> list[tuple[Any, Any]]:
@@ -128,20 +103,13 @@ def _integers(records: Any, get: Any, get_value: Any) -> list[int | None] | None
         return None
     if nulls:
         return [None if each is None else int(each) for each in records.stream().map(get).toArray()]
-    return _numbers("q", records.stream().mapToLong(get_value).toArray())
-
-
-def _numbers(kind: str, numbers: Any) -> list[Any]:
-    """Return an array of Java's numbers as a list; ``kind`` is their type code in the module ``array``."""
-    found = array(kind)
-    found.frombytes(memoryview(numbers).tobytes())
-    return found.tolist()
+    return python_numbers("q", records.stream().mapToLong(get_value).toArray())
 
 
 @cache
 def _functions() -> SimpleNamespace:
     """Return the functions of all batches, and the map of ``last_offsets``."""
-    is_null, not_null = (method("java.util.Objects", name, _OBJECT) for name in ("isNull", "nonNull"))
+    is_null = method("java.util.Objects", "isNull", _OBJECT)
     partition, timestamp = method(RECORD, "kafkaPartition"), method(RECORD, "timestamp")
     value = method("java.lang.Number", "longValue")
     # One map for all batches, so that Java compiles the function with it; in the order of access, which a put is too.
@@ -153,8 +121,6 @@ def _functions() -> SimpleNamespace:
     pair = constructor("java.util.AbstractMap$SimpleImmutableEntry", _OBJECT, _OBJECT)
     without_headers = after(method(RECORD, "headers"), method(f"{_CONNECT}.header.Headers", "isEmpty"))
     return SimpleNamespace(
-        length=as_interface("ToIntFunction", length_of_bytes(_NULL)),
-        not_null=as_interface("Predicate", not_null),
         null=as_interface("Predicate", is_null),
         partition=as_interface("Function", partition),
         partition_value=as_interface("ToLongFunction", after(partition, value)),
@@ -164,6 +130,5 @@ def _functions() -> SimpleNamespace:
         timestamp_value=as_interface("ToLongFunction", after(timestamp, value)),
         topic=as_interface("Function", method(RECORD, "topic")),
         topic_and_headers=as_interface("Function", of_same(pair, method(RECORD, "topic"), method(RECORD, "headers"))),
-        write_bytes=method("java.io.ByteArrayOutputStream", "writeBytes", "byte[]"),
         without_headers=as_interface("Predicate", without_headers),
     )

@@ -134,28 +134,31 @@ def _map(key: Writer, value: Writer, entries: Mapping[Any, Any]) -> Any:
     return result
 
 
-def _decimal(schema: Schema, value: Decimal) -> Any:
+def decimal_text(value: Decimal) -> str:
+    """Return the text that Java makes an equal decimal of. Raise DataError if there is none."""
     if not value.is_finite():
         raise DataError(f"Java cannot hold the decimal {value}")
-    return _types().decimal(str(value))
+    return str(value)
 
 
-def _date(schema: Schema, value: datetime.date) -> Any:
-    return _java_date(from_logical(schema, value) * MILLIS_PER_DAY)
+def milliseconds(schema: Schema, value: datetime.date | datetime.time | datetime.datetime) -> int:
+    """Return the time of Java's date for a value of a logical type, in ms since the epoch."""
+    number: int = from_logical(schema, value)
+    return number * MILLIS_PER_DAY if schema.name == DATE else number
 
 
-def _moment(schema: Schema, value: datetime.time | datetime.datetime) -> Any:
-    return _java_date(from_logical(schema, value))
+def _decimal(schema: Schema, value: Decimal) -> Any:
+    return _types().decimal(decimal_text(value))
 
 
-def _java_date(millis: int) -> Any:
+def _moment(schema: Schema, value: datetime.date | datetime.time | datetime.datetime) -> Any:
     types = _types()
-    return types.date(types.long(millis))
+    return types.date(types.long(milliseconds(schema, value)))
 
 
 _LOGICAL: Final[Mapping[str | None, Callable[[Schema, Any], Any]]] = {
     DECIMAL: _decimal,
-    DATE: _date,
+    DATE: _moment,
     TIME: _moment,
     TIMESTAMP: _moment,
 }
@@ -194,7 +197,7 @@ _SCHEMALESS: Final[tuple[tuple[type | tuple[type, ...], Writer], ...]] = (
     ((bytes, bytearray, memoryview), java_bytes),
     (Decimal, functools.partial(_decimal, Schema(Type.BYTES, name=DECIMAL))),
     (datetime.datetime, functools.partial(_moment, Schema.TIMESTAMP)),
-    (datetime.date, functools.partial(_date, Schema.DATE)),
+    (datetime.date, functools.partial(_moment, Schema.DATE)),
     (datetime.time, functools.partial(_moment, Schema.TIME)),
 )
 

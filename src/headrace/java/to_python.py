@@ -7,6 +7,7 @@ DataErrors: dates and timestamps outside the years 1 to 9999, and maps whose key
 
 from __future__ import annotations
 
+import datetime
 import functools
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -160,11 +161,18 @@ def _decimal(schema: Schema, value: Any) -> Decimal:
     return Decimal(str(value.toString()))
 
 
-def _date(schema: Schema, value: Any) -> Any:
-    days, rest = divmod(int(value.getTime()), MILLIS_PER_DAY)
+def python_date(millis: int) -> datetime.date:
+    """Return the date that begins at that many ms since the epoch. Raise DataError if none does."""
+    days, rest = divmod(millis, MILLIS_PER_DAY)
     if rest:
-        raise DataError(f"A date must have no time of day: {value.toInstant()}")
-    return to_logical(schema, days)
+        moment = java_class("java.time.Instant").ofEpochMilli(millis)
+        raise DataError(f"A date must have no time of day: {moment}")
+    date: datetime.date = to_logical(Schema.DATE, days)
+    return date
+
+
+def _date(schema: Schema, value: Any) -> Any:
+    return python_date(int(value.getTime()))
 
 
 def _moment(schema: Schema, value: Any) -> Any:

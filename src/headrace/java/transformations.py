@@ -32,9 +32,8 @@ class JavaTransformation(PluginInstance, Transformation[R]):
 
     def apply(self, record: R) -> R | None:
         """Return the transformed record, of the same origin; None if it is dropped."""
-        theirs = _java_record(record)
         with java_errors():
-            changed = self.java.apply(theirs)
+            changed = self.java.apply(_java_record(record))
         return None if changed is None else cast(R, with_contents(record, changed))
 
 
@@ -45,9 +44,8 @@ class JavaPredicate(PluginInstance, Predicate[R]):
         self.create(configs)
 
     def test(self, record: R) -> bool:
-        theirs = _java_record(record)
         with java_errors():
-            return bool(self.java.test(theirs))
+            return bool(self.java.test(_java_record(record)))
 
 
 def _java_record(record: ConnectRecord) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from headrace.api.record import SourceRecord
 from headrace.java import record_functions
+from headrace.java.arrays import bytes_column
 from headrace.java.data import python_value
 from headrace.java.functions import Recover, without
 from headrace.java.polled_records import PolledRecords
@@ -121,7 +122,7 @@ class _Rows:
         """Fill a column with the bytes that ``step`` makes of each record."""
         skipped: set[int] = set()
         converted = step.function(self.records, self._recover(step.operation, skipped))
-        self._columns[name] = record_functions.bytes_column(converted)
+        self._columns[name] = bytes_column(converted)
         self._remove(skipped)
 
     def convert_headers(self, converter: HeadersConverter) -> None:

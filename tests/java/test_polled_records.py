@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of a Java source task that Python asks for: converted as columns, the same as each by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.api.errors import DataError
+from headrace.api.headers import Header, Headers
+from headrace.api.record import SourceRecord
+from headrace.api.schema import Schema
+from headrace.java import polled_records
+from headrace.java.jvm import java_class
+from headrace.java.polled_records import PolledRecords
+from headrace.java.records import java_source_record, python_source_record
+from tests.java.connect_data import schemas, values
+
+
+@st.composite
+def records(draw: st.DrawFn) -> list[SourceRecord]:
+    """Records of few schemas, some without a key, a value, headers or a timestamp."""
+    kinds = draw(st.lists(st.none() | schemas(1), min_size=1, max_size=3))
+
+    def data(schema: Schema | None) -> Any:
+        return draw(st.none() | st.text() if schema is None else values(schema))
+
+    def record(offset: int) -> SourceRecord:
+        key, value, header = (draw(st.sampled_from(kinds)) for _ in range(3))
+        headers = Headers(Header(name, data(header), header) for name in draw(st.lists(st.text(), max_size=2)))
+        topic, timestamp = draw(st.none() | st.text()), draw(st.none() | st.integers(0, 2**40))
+        partition = draw(st.none() | st.integers(0, 9))
+        return SourceRecord(
+            {}, {"at": offset}, topic, partition, key, data(key), value, data(value), timestamp, headers
+        )
+
+    return [record(offset) for offset in range(draw(st.integers(1, 6)))]
+
+
+@given(records())
+def test_records_as_columns(polled: list[SourceRecord]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(polled_records, "_WORTH_COLUMNS", 1)
+        batch = java_list(map(java_source_record, polled))
+        converted = PolledRecords(batch)
+        found = [*converted]
+        assert repr([parts(each) for each in found]) == repr([parts(python_source_record(each)) for each in batch])
+
+
+def test_two_of_a_large_batch_convert_all_and_one_does_not() -> None:
+    batch = PolledRecords(java_list(map(java_source_record, numbered(50))))
+    assert batch[3].value == 3
+    assert [each.is_filled for each in batch.all()].count(True) == 1
+    assert batch[7].value == 7
+    assert all(each.is_filled for each in batch.all())
+
+
+def test_a_change_of_one_record_is_kept_and_headers_are_its_own() -> None:
+    batch = PolledRecords(java_list(map(java_source_record, numbered(50))))
+    batch[0].headers.add("seen", 1)
+    batch[1].headers.add("seen", 2)
+    assert [len(each.headers) for each in batch] == [1, 1, *[0] * 48]
+
+
+def test_a_part_of_a_batch_is_converted_as_columns_too() -> None:
+    batch = PolledRecords(java_list(map(java_source_record, numbered(50))))
+    first = batch[10]
+    part = batch[10:40]
+    assert [each.value for each in part] == [*range(10, 40)]
+    assert part[0] is first
+
+
+def test_of_records_that_cannot_be_converted_only_those_fail() -> None:
+    polled = numbered(50)
+    polled[20] = SourceRecord({}, {}, "t", value_schema=Schema.INT64, value=7)
+    java = [java_source_record(each) for each in polled]
+    java[20] = java[20].newRecord("t", None, None, None, None, java_class("java.lang.Object")(), None)
+    batch = PolledRecords(java_list(java))
+    for place, record in enumerate(batch):
+        if place == 20:
+            with pytest.raises(DataError, match="no type of Connect data"):
+                record.value  # noqa: B018
+        else:
+            assert record.value == place
+
+
+def parts(record: SourceRecord) -> tuple[Any, ...]:
+    return (
+        record.topic,
+        record.kafka_partition,
+        record.key_schema,
+        record.key,
+        record.value_schema,
+        record.value,
+        record.timestamp,
+        record.headers,
+        record.has_headers,
+    )
+
+
+def numbered(count: int) -> list[SourceRecord]:
+    return [SourceRecord({}, {}, "t", value_schema=Schema.INT64, value=number) for number in range(count)]
+
+
+def java_list(elements: Any) -> Any:
+    made = java_class("java.util.ArrayList")()
+    for each in elements:
+        made.add(each)
+    return made
