@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import dis
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -37,6 +35,7 @@ from headrace.task.task_steps import TaskSteps
 from headrace.task.topic_batch import TopicBatch
 from headrace.task.transformation_chain import create_transformation_chain
 from tests.java.bad_plugins import bad_plugins
+from tests.java.calls import calls_in
 from tests.java.java_connectors import compiled
 
 KAFKA: Final = "org.apache.kafka.connect"
@@ -262,26 +261,6 @@ def test_what_crosses_to_python_crosses_per_batch(chain: Mapping[str, str]) -> N
     counts = [calls_in(lambda polled=polled: batches.convert(polled)) for polled in (few, many)]  # type: ignore[misc]
     assert counts[0] == counts[1] > 0
     assert (few._records, many._records) == (None, None)
-
-
-def calls_in(function: Callable[[], object]) -> int:
-    """Count the calls that Python code makes in a call of ``function``."""
-    found = 0
-
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal found
-        frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        if event == "opcode":
-            found += dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("CALL")
-        return trace
-
-    tracer = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        function()
-    finally:
-        sys.settrace(tracer)
-    return found
 
 
 def text_records(texts: Sequence[str]) -> PolledRecords:

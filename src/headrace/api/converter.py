@@ -9,7 +9,7 @@ partitions and compacts keys by their bytes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.api.config_def import ConfigDef
@@ -70,6 +70,22 @@ class Converter(ABC):
         For converters that read headers; the runtime calls it only where it is overridden.
         """
         return self.to_connect_data(topic, value)
+
+    def from_connect_columns(
+        self, topic: str, schemas: Sequence[Schema | None], values: Sequence[Any]
+    ) -> list[bytes | None] | None:
+        """Return what `from_connect_data` does, for many rows of a topic; None, the default, for single rows.
+
+        If it raises an exception, the rows are converted one by one.
+        """
+        return None
+
+    def to_connect_columns(self, topics: Sequence[str], column: Sequence[bytes | None]) -> list[SchemaAndValue] | None:
+        """Return what `to_connect_data` does, for many rows; None, the default, for single rows.
+
+        If it raises an exception, the rows are converted one by one.
+        """
+        return None
 
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
         """Return the bytes of a whole column, one entry per row; None if this converter needs single rows for it.

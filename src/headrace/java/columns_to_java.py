@@ -47,6 +47,16 @@ def java_columns(schemas: Sequence[Schema | None], values: Sequence[Any]) -> tup
         raise python_error(error) from None
 
 
+def bytes_or_nulls(column: Sequence[bytes | None]) -> Any:
+    """Return an array of Java's byte arrays and nulls."""
+    return _with_nulls(_bytes, column)
+
+
+def java_texts(column: Sequence[str]) -> Any:
+    """Return an array of Java's texts."""
+    return _texts(column) if column else objects()
+
+
 def _checked_writer(schema: Schema | None) -> ColumnWriter:
     """Return the writer of values that may be null; each is checked first."""
     if schema is None:

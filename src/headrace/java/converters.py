@@ -6,13 +6,14 @@ The JVM starts when one is configured, which the processes of tasks do; the work
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from headrace.api.config_def import ConfigDef
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.headers import Headers
 from headrace.api.schema import Schema
+from headrace.java.converter_columns import WORTH_COLUMNS, ConverterColumns
 from headrace.java.data import java_bytes, java_map, java_schema, java_value, python_schema, python_value
 from headrace.java.descriptions import describe
 from headrace.java.errors import java_errors
@@ -70,6 +71,7 @@ class JavaConverter(PluginInstance, Converter):
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
         self.create(configs, is_key)
         self._with_headers = _overrides_headers(self.java)
+        self._columns = ConverterColumns(self.java)
 
     @property
     def uses_headers(self) -> bool:
@@ -84,6 +86,18 @@ class JavaConverter(PluginInstance, Converter):
     def to_connect_data(self, topic: str, value: bytes | None) -> SchemaAndValue:
         with java_errors():
             return _schema_and_value(self.java.toConnectData(topic, _array(value)))
+
+    def from_connect_columns(
+        self, topic: str, schemas: Sequence[Schema | None], values: Sequence[Any]
+    ) -> list[bytes | None] | None:
+        if self._with_headers or len(values) < WORTH_COLUMNS:
+            return None
+        return self._columns.to_bytes(topic, schemas, values)
+
+    def to_connect_columns(self, topics: Sequence[str], column: Sequence[bytes | None]) -> list[SchemaAndValue] | None:
+        if self._with_headers or len(column) < WORTH_COLUMNS:
+            return None
+        return self._columns.to_data(topics, column)
 
     def from_connect_data_with_headers(
         self, topic: str, headers: Headers, schema: Schema | None, value: Any

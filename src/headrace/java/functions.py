@@ -22,6 +22,7 @@ Recover: TypeAlias = Callable[[int, Any, Callable[[], Any]], Any]
 The last argument calls the function once more.
 """
 _FUNCTION: Final = "java.util.function"
+_OBJECT: Final = "java.lang.Object"
 
 
 @cache
@@ -80,6 +81,11 @@ def after(function: Handle, result: Handle) -> Handle:
 def if_else(test: Handle, then: Handle, otherwise: Handle) -> Handle:
     """Return the function that calls one of two functions of the same type, as ``test`` says."""
     return _invoke().handles.guardWithTest(test, then, otherwise)
+
+
+def or_else(value: Any) -> Handle:
+    """Return the function that returns its argument, or ``value`` in place of null."""
+    return with_values(method("java.util.Objects", "requireNonNullElse", _OBJECT, _OBJECT), {1: value})
 
 
 def identity(name: str) -> Handle:

@@ -45,6 +45,8 @@ class PartConverter:
 
     def convert(self, rows: _Rows, name: str, schemas: list[Schema | None], data: list[Any]) -> None:
         """Fill the column ``name`` of ``rows``."""
+        if rows.fill_at_once(name, partial(self.converter.from_connect_columns, rows.topic, schemas, data)):
+            return
         topic = repeat(rows.topic)
         if self.with_headers:
             convert = self.converter.from_connect_data_with_headers
@@ -244,6 +246,18 @@ class _Rows:
         self._errors = errors
         self._skipped = skipped
         self._columns: dict[str, list[Any]] = {}
+
+    def fill_at_once(self, name: str, convert: Callable[[], list[Any] | None]) -> bool:
+        """Fill a column with all results of ``convert``; return False if rows have to be converted one by one."""
+        try:
+            column = convert()
+        except Exception:
+            # Row by row the one that fails is found.
+            return False
+        if column is None or len(column) != len(self.records):
+            return False
+        self._columns[name] = column
+        return True
 
     def fill(self, name: str, operation: Operation, convert: Callable[..., Any], *arguments: Iterable[Any]) -> None:
         """Fill a column with the results of ``convert`` for each row's arguments."""

@@ -175,6 +175,8 @@ class _Rows:
         if not messages:
             return
         raw: list[bytes | None] = messages.keys if name == "key" else messages.values
+        if self._read_at_once(name, reader, raw):
+            return
         if reader.with_headers:
             named = [dict(each or ()) for each in messages.headers]
             convert = reader.converter.to_connect_data_with_headers
@@ -189,6 +191,17 @@ class _Rows:
         except Exception:
             # Once more, row by row: converters return the same for the same bytes.
             self._fill_carefully(name, operation, convert, *arguments)
+
+    def _read_at_once(self, name: str, reader: Reader, raw: list[bytes | None]) -> bool:
+        try:
+            column = reader.converter.to_connect_columns(self.messages.topics, raw)
+        except Exception:
+            # Row by row the one that fails is found.
+            return False
+        if column is None or len(column) != len(raw):
+            return False
+        self._columns[name] = column
+        return True
 
     def _read_nulls(self, name: str, reader: Reader, raw: list[bytes | None]) -> bool:
         """Convert one null for all rows, as most topics without keys have none at all; return True if that did it."""
