@@ -8,7 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from headrace.api.headers import Header, Headers
 from headrace.api.logical import make_decimal, schema_scale
+from headrace.api.record import SourceRecord
 from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Struct, Type
 from headrace.api.schema_builder import SchemaBuilder
 
@@ -130,3 +132,23 @@ def cases(draw: st.DrawFn) -> Case:
     """A schema with a value."""
     schema = draw(schemas())
     return Case(schema, draw(values(schema)))
+
+
+@st.composite
+def polled(draw: st.DrawFn) -> list[SourceRecord]:
+    """Records of few schemas, some without a key, a value, headers or a timestamp."""
+    kinds = draw(st.lists(st.none() | schemas(1), min_size=1, max_size=3))
+
+    def data(schema: Schema | None) -> Any:
+        return draw(st.none() | st.text() if schema is None else values(schema))
+
+    def record(offset: int) -> SourceRecord:
+        key, value, header = (draw(st.sampled_from(kinds)) for _ in range(3))
+        headers = Headers(Header(name, data(header), header) for name in draw(st.lists(st.text(), max_size=2)))
+        topic, timestamp = draw(st.none() | st.text()), draw(st.none() | st.integers(0, 2**40))
+        partition = draw(st.none() | st.integers(0, 9))
+        return SourceRecord(
+            {}, {"at": offset}, topic, partition, key, data(key), value, data(value), timestamp, headers
+        )
+
+    return [record(offset) for offset in range(draw(st.integers(1, 6)))]

@@ -7,44 +7,22 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from headrace.api.errors import DataError
-from headrace.api.headers import Header, Headers
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema
 from headrace.java import polled_records
 from headrace.java.jvm import java_class
 from headrace.java.polled_records import PolledRecords
 from headrace.java.records import java_source_record, python_source_record
-from tests.java.connect_data import schemas, values
+from tests.java.connect_data import polled
 
 
-@st.composite
-def records(draw: st.DrawFn) -> list[SourceRecord]:
-    """Records of few schemas, some without a key, a value, headers or a timestamp."""
-    kinds = draw(st.lists(st.none() | schemas(1), min_size=1, max_size=3))
-
-    def data(schema: Schema | None) -> Any:
-        return draw(st.none() | st.text() if schema is None else values(schema))
-
-    def record(offset: int) -> SourceRecord:
-        key, value, header = (draw(st.sampled_from(kinds)) for _ in range(3))
-        headers = Headers(Header(name, data(header), header) for name in draw(st.lists(st.text(), max_size=2)))
-        topic, timestamp = draw(st.none() | st.text()), draw(st.none() | st.integers(0, 2**40))
-        partition = draw(st.none() | st.integers(0, 9))
-        return SourceRecord(
-            {}, {"at": offset}, topic, partition, key, data(key), value, data(value), timestamp, headers
-        )
-
-    return [record(offset) for offset in range(draw(st.integers(1, 6)))]
-
-
-@given(records())
-def test_records_as_columns(polled: list[SourceRecord]) -> None:
+@given(polled())
+def test_records_as_columns(records: list[SourceRecord]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(polled_records, "_WORTH_COLUMNS", 1)
-        batch = java_list(map(java_source_record, polled))
+        batch = java_list(map(java_source_record, records))
         converted = PolledRecords(batch)
         found = [*converted]
         assert repr([parts(each) for each in found]) == repr([parts(python_source_record(each)) for each in batch])

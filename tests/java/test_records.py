@@ -11,9 +11,11 @@ from headrace.api.errors import DataError
 from headrace.api.headers import Headers
 from headrace.api.record import SinkRecord, SourceRecord, TimestampType
 from headrace.api.schema import Schema
+from headrace.java.columns_to_records import java_sink_records, java_source_records
 from headrace.java.data import java_value
 from headrace.java.jvm import java_class
 from headrace.java.records import java_sink_record, java_source_record, python_sink_record, python_source_record
+from tests.java.connect_data import polled
 
 FLAT = st.dictionaries(st.text(), st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text())
 HEADERS = st.lists(st.tuples(st.text(), st.integers(-(2**31), 2**31 - 1)), max_size=3).map(
@@ -72,3 +74,28 @@ def test_a_tombstone() -> None:
 def test_a_sink_record_needs_a_partition() -> None:
     with pytest.raises(DataError, match="needs a Kafka partition"):
         java_sink_record(SinkRecord("t", None, None, None, None, 1, 0))
+
+
+@given(polled())
+def test_source_records_as_columns(records: list[SourceRecord]) -> None:
+    made = java_source_records(records)
+    assert [repr(python_source_record(each)) for each in made] == [
+        repr(python_source_record(java_source_record(each))) for each in records
+    ]
+
+
+@given(polled(), st.sampled_from(TimestampType))
+def test_sink_records_as_columns(records: list[SourceRecord], kind: TimestampType) -> None:
+    consumed = [
+        SinkRecord(
+            *(each.topic or "t", number, each.key_schema, each.key, each.value_schema, each.value),
+            *(2**40 + number, each.timestamp, kind, each.headers, "before", number + 1, number),
+        )
+        for number, each in enumerate(records)
+    ]
+    made = java_sink_records(consumed)
+    assert [repr(python_sink_record(each)) for each in made] == [
+        repr(python_sink_record(java_sink_record(each))) for each in consumed
+    ]
+    with pytest.raises(DataError, match="needs a Kafka partition"):
+        java_sink_records([*consumed, SinkRecord("t", None, None, None, None, 1, 0)])

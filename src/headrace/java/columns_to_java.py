@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import datetime
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from itertools import accumulate, chain
 from typing import Any, Final
@@ -36,25 +37,27 @@ def java_columns(schemas: Sequence[Schema | None], values: Sequence[Any]) -> tup
 
     Raise DataError if a value does not fit its schema, or Java cannot hold it: which one is not said.
     """
-    try:
+    with _data_errors():
         distinct = {id(schema): schema for schema in schemas}
         places = {identity: place for place, identity in enumerate(distinct)}
         theirs = objects(*map(java_schema, distinct.values()))
         return elements_at(theirs, [places[id(each)] for each in schemas]), _by_kind(values, schemas, _checked_writer)
+
+
+def java_column(schema: Schema | None, values: Sequence[Any]) -> Any:
+    """Return values of one schema, which fit it, or None, as an array of Java's. Raise what `java_columns` does."""
+    with _data_errors():
+        return _inner(schema)(values)
+
+
+@contextmanager
+def _data_errors() -> Iterator[None]:
+    try:
+        yield
     except (OverflowError, TypeError, UnicodeError) as error:
         raise DataError(f"Java cannot hold a value: {error}") from error
     except jpype().JException as error:
         raise python_error(error) from None
-
-
-def bytes_or_nulls(column: Sequence[bytes | None]) -> Any:
-    """Return an array of Java's byte arrays and nulls."""
-    return _with_nulls(_bytes, column)
-
-
-def java_texts(column: Sequence[str]) -> Any:
-    """Return an array of Java's texts."""
-    return _texts(column) if column else objects()
 
 
 def _checked_writer(schema: Schema | None) -> ColumnWriter:

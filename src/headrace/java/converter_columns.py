@@ -11,7 +11,7 @@ from headrace.api.converter import SchemaAndValue
 from headrace.api.errors import DataError
 from headrace.api.schema import Schema
 from headrace.java.arrays import bytes_column
-from headrace.java.columns_to_java import bytes_or_nulls, java_columns, java_texts
+from headrace.java.columns_to_java import java_column, java_columns
 from headrace.java.errors import java_errors
 from headrace.java.functions import Cell, Handle, after, as_interface, caught, method, of_same, or_else
 from headrace.java.instances import HeldInstance
@@ -42,12 +42,14 @@ class ConverterColumns:
         """Return the bytes of each row's data. Raise DataError if one fails."""
         columns = java_columns(schemas, values)
         with java_errors():
-            return bytes_column(_list(self._to_bytes(len(values), java_texts([topic] * len(values)), *columns)))
+            return bytes_column(
+                _list(self._to_bytes(len(values), java_column(Schema.STRING, [topic] * len(values)), *columns))
+            )
 
     def to_data(self, topics: Sequence[str], column: Sequence[bytes | None]) -> list[SchemaAndValue]:
         """Return the data of each row's bytes. Raise DataError if one fails."""
         with java_errors():
-            data = self._to_data(len(column), java_texts(topics), bytes_or_nulls(column))
+            data = self._to_data(len(column), java_column(Schema.STRING, topics), java_column(Schema.BYTES, column))
             schemas, values = data_columns(_list(data))
         return list(map(SchemaAndValue, schemas, values))
 

@@ -18,16 +18,20 @@ _KEPT: Final = 2_000
 _OBJECT: Final = "java.lang.Object"
 
 
+class TooManyKindsError(DataError):
+    """The elements of a column are of so many kinds that each is to be converted by itself."""
+
+
 def by_kind(column: Any, kind_of: Handle, convert_of: Callable[[Any], Callable[[Any], list[Any]]]) -> list[Any]:
     """Return a Java list, converted; `convert_of` returns the function that converts the elements of a kind.
 
-    Raise DataError if there are too many kinds.
+    Raise TooManyKindsError if there are too many.
     """
     kinds = column.stream().map(_function(kind_of)).distinct().limit(_MOST + 1).toArray()
     if len(kinds) == 1:
         return convert_of(kinds[0])(column)
     if len(kinds) > _MOST:
-        raise DataError("There are too many kinds of values")
+        raise TooManyKindsError("There are too many kinds of values")
     converted: list[Any] = [None] * int(column.size())
     for kind in kinds:
         is_kind, as_flag = _tests(kind_of, kind)

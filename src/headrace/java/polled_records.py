@@ -8,17 +8,20 @@ others, only the offset of the last record of each source partition is asked for
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Self
 
 from headrace.api.errors import DataError
 from headrace.api.record import SourceRecord
 from headrace.java.data import python_value
+from headrace.java.functions import method
 from headrace.java.jvm import java_class
+from headrace.java.kinds import TooManyKindsError, by_kind
 from headrace.java.record_columns import column_contents
 from headrace.java.records import contents
 
+_SOURCE_RECORD: Final = "org.apache.kafka.connect.source.SourceRecord"
 _NOT_ASKED_FOR: Any = object()
 _WORTH_COLUMNS: Final = 20
 """Records of which columns take less time than each record by itself."""
@@ -67,10 +70,22 @@ class PolledRecord(SourceRecord):
         offset: Mapping[str, Any] | None = self._offset
         return offset
 
-    def _copy(self) -> Self:
+    def new_record(self, *parts: Any, **named: Any) -> Self:
+        """Return a record of the same origin with other contents; with all of them, these are not asked for."""
+        if len(parts) < len(_PARTS) or self.is_filled:
+            return super().new_record(*parts, **named)
+        record = self._of_same_origin()
+        record.fill(parts)
+        return record
+
+    def _of_same_origin(self) -> Self:
         copy = object.__new__(type(self))
         copy.java, copy._offset, copy._contents = self.java, self._offset, None
         copy.source_partition = self.source_partition
+        return copy
+
+    def _copy(self) -> Self:
+        copy = self._of_same_origin()
         copy.topic = self.topic
         copy.kafka_partition = self.kafka_partition
         copy.key_schema = self.key_schema
@@ -161,13 +176,30 @@ def _records(java_records: Any, contents: _Contents) -> list[PolledRecord]:
 
     By that the runtime finds the last records of each.
     """
-    records: list[PolledRecord] = []
-    last, partition = None, None
-    for java in java_records.toArray():
-        source_partition = java.sourcePartition()
-        if source_partition is None:
-            last = partition = None
-        elif last is None or not source_partition.equals(last):
-            last, partition = source_partition, python_value(None, source_partition)
-        records.append(PolledRecord(java, partition, contents))
-    return records
+    partitions = _source_partitions(java_records)
+    return [
+        PolledRecord(java, partition, contents)
+        for java, partition in zip(java_records.toArray(), partitions, strict=True)
+    ]
+
+
+def _source_partitions(java_records: Any) -> list[Mapping[str, Any] | None]:
+    """Return the source partition of each record. Raise DataError if Python cannot hold one."""
+    if not java_records.size():
+        return []
+    try:
+        return by_kind(java_records, method(_SOURCE_RECORD, "sourcePartition"), _repeated)
+    except TooManyKindsError:
+        partitions: list[Mapping[str, Any] | None] = []
+        last, partition = None, None
+        for java in java_records.toArray():
+            source_partition = java.sourcePartition()
+            if last is None or source_partition is None or not source_partition.equals(last):
+                last, partition = source_partition, python_value(None, source_partition)
+            partitions.append(partition)
+        return partitions
+
+
+def _repeated(source_partition: Any) -> Callable[[Any], list[Any]]:
+    partition = python_value(None, source_partition)
+    return lambda column: [partition] * int(column.size())

@@ -83,7 +83,12 @@ def java_sink_record(record: SinkRecord) -> Any:
 
 def with_contents(record: ConnectRecord, changed: Any) -> ConnectRecord:
     """Return `record` with topic, key, value, timestamp and headers of a Java record; its origin stays."""
-    topic, partition, key_schema, key, value_schema, value, timestamp, headers = contents(changed)
+    return with_parts(record, contents(changed))
+
+
+def with_parts(record: ConnectRecord, parts: tuple[Any, ...]) -> ConnectRecord:
+    """Return `record` with what `contents` has returned; its origin stays."""
+    topic, partition, key_schema, key, value_schema, value, timestamp, headers = parts
     return record.new_record(topic, partition, key_schema, key, value_schema, value, timestamp, headers or Headers())
 
 

@@ -29,17 +29,17 @@ class JavaStep:
     function: BatchFunction
 
 
-def java_transformations(
-    assembly: TaskAssembly[Any, Any], chain: TransformationChain[Any, Any]
-) -> list[JavaStep] | None:
-    """Return what the stages of ``chain`` do as functions of Java's; None if Java has no part of it."""
-    steps: list[JavaStep] = []
-    for config, stage in zip(assembly.config.transforms, chain.stages, strict=True):
-        step = _transformation(assembly, config, stage)
-        if step is None:
-            return None
-        steps.append(step)
-    return steps
+def java_steps(assembly: TaskAssembly[Any, Any], chain: TransformationChain[Any, Any]) -> list[JavaStep | None]:
+    """Return what the stages of ``chain`` do as functions of Java's; None for one that only Python has."""
+    configs = zip(assembly.config.transforms, chain.stages, strict=True)
+    return [_transformation(assembly, config, stage) for config, stage in configs]
+
+
+def all_java_steps(assembly: TaskAssembly[Any, Any], chain: TransformationChain[Any, Any]) -> list[JavaStep] | None:
+    """Return what all stages of ``chain`` do as functions of Java's; None if only Python has one."""
+    steps = java_steps(assembly, chain)
+    known = [step for step in steps if step is not None]
+    return known if len(known) == len(steps) else None
 
 
 def java_converter(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby, takewhile
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from headrace.api.data_column import has_nulls, lacks_values
 from headrace.api.error_text import error_text
@@ -16,6 +16,7 @@ from headrace.api.errors import ConfigError
 from headrace.api.record import ConnectRecord
 from headrace.api.transform import PartTransformation, Predicate, RecordPart, Transformation
 from headrace.config.connector_config import ConnectorConfig, PluginStage
+from headrace.java.plugin import java_class_of
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import O, Operation, Stage
@@ -74,6 +75,24 @@ class _StageFailedError(Exception):
         self.error = error
 
 
+@dataclass(slots=True)
+class StageCounts:
+    """Of each stage, the records of the present batch that it dropped, and those that were skipped."""
+
+    dropped: list[int]
+    skipped: list[int]
+
+
+class StageRun(Protocol):
+    """Stages that follow one another, from ``first`` on and before ``end``, which take a batch in one call."""
+
+    first: int
+    end: int
+
+    def apply(self, records: Sequence[Any], originals: Sequence[Any], counts: StageCounts) -> Sequence[Any] | None:
+        """Return what ``apply_all`` does; None, and nothing is done, if the stages need single records."""
+
+
 class TransformationChain(Generic[O, R]):
     """Applies transformations to batches of records. Task's thread only.
 
@@ -81,20 +100,30 @@ class TransformationChain(Generic[O, R]):
     record are fused, and only an exception makes the record that raised it special.
     """
 
-    def __init__(self, stages: Sequence[TransformationStage], errors: RetryWithTolerance[O]) -> None:
+    def __init__(
+        self,
+        stages: Sequence[TransformationStage],
+        errors: RetryWithTolerance[O],
+        runs: Sequence[StageRun] = (),
+    ) -> None:
+        """``runs`` are those of the stages that take batches, in order."""
         self.stages = tuple(stages)
         self._errors = errors
+        self._runs = tuple(runs)
         self._steps = [errors.step(stage.operation) for stage in self.stages]
-        self._dropped = [0] * len(self.stages)
-        self._skipped = [0] * len(self.stages)
-        """By stage, the records of the present batch that it dropped, and those for which it failed."""
-        self._from = cache(partial(_compile, self.stages, self._dropped))
-        """The function that applies the stages from a number on, compiled once."""
+        self._counts = StageCounts([0] * len(self.stages), [0] * len(self.stages))
+        self._between = cache(partial(_compile, self.stages, self._counts.dropped))
+        """The function that applies the stages from a number on and before another, compiled once."""
         self._columnwise = sum(1 for _ in takewhile(lambda stage: stage.columnwise, self.stages))
         """Number of stages at the beginning that take a record that stands for a batch."""
 
     def __bool__(self) -> bool:
         return bool(self.stages)
+
+    @property
+    def uses_java(self) -> bool:
+        """True if a transformation is one in Java."""
+        return any(java_class_of(type(stage.transformation)) is not None for stage in self.stages)
 
     def apply_columnwise(self, record: R, rows: int) -> tuple[R | None, int]:
         """Apply as many stages as can be to a record that stands for a batch of ``rows``; return also their number.
@@ -119,55 +148,94 @@ class TransformationChain(Generic[O, R]):
             record = result
         return record, self._columnwise
 
-    def apply_all(self, records: Sequence[R], originals: Sequence[O], first: int = 0) -> list[R | None]:
+    def apply_all(self, records: Sequence[R], originals: Sequence[O], first: int = 0) -> Sequence[R | None]:
         """Return each record as the stages transform it; None if one drops it, or if it is skipped (and reported).
 
         ``originals`` are the records as they came to the task. The stages before ``first`` are left out.
         ToleranceExceededError for a record that fails.
         """
-        apply = self._from(first)
-        self._dropped[:] = self._skipped[:] = [0] * len(self.stages)
+        counts = self._counts
+        counts.dropped[:] = counts.skipped[:] = [0] * len(self.stages)
+        result: Sequence[R | None] = records
+        for number, part in enumerate(self._parts(first)):
+            result = part(records, originals) if number == 0 else _applied_to_rest(part, result, originals)
+        self._count(len(records), first)
+        return result
+
+    def _parts(self, first: int) -> Iterator[_Part]:
+        """Yield the runs from a stage on, and what is between them."""
+        for run in self._runs:
+            if run.first >= first:
+                if run.first > first:
+                    yield partial(self._apply_stages, first, run.first)
+                yield partial(self._apply_run, run)
+                first = run.end
+        if first < len(self.stages):
+            yield partial(self._apply_stages, first, len(self.stages))
+
+    def _apply_run(self, run: StageRun, records: Sequence[R], originals: Sequence[O]) -> Sequence[R | None]:
+        result = run.apply(records, originals, self._counts) if records else records
+        return self._apply_stages(run.first, run.end, records, originals) if result is None else result
+
+    def _apply_stages(self, first: int, end: int, records: Sequence[R], originals: Sequence[O]) -> Sequence[R | None]:
+        """Apply some stages record by record."""
+        apply = self._between(first, end)
         result: list[R | None] = []
         for record in records:
             try:
                 result.append(apply(record))
             except _StageFailedError as failed:
-                result.append(self._recovered(failed, originals[len(result)]))
-        self._count(len(records), first)
+                result.append(self._recovered(failed, originals[len(result)], end))
         return result
 
     def close(self) -> None:
         for stage in self.stages:
             stage.close()
 
-    def _recovered(self, failed: _StageFailedError, original: O) -> R | None:
-        """Retry the stage that failed, then apply the later ones, so that no stage sees the record twice."""
+    def _recovered(self, failed: _StageFailedError, original: O, end: int) -> R | None:
+        """Retry the stage that failed, then apply those before ``end``, so that no stage sees the record twice."""
         index, stage = failed.index, self.stages[failed.index]
         result: Any = self._errors.recover(stage.operation, original, failed.error, partial(stage.apply, failed.record))
-        while result is not None and result is not SKIPPED and index + 1 < len(self.stages):
+        while result is not None and result is not SKIPPED and index + 1 < end:
             index, stage = index + 1, self.stages[index + 1]
             result = self._errors.execute(stage.operation, original, partial(stage.apply, result))
         if result is None:
-            self._dropped[index] += 1
+            self._counts.dropped[index] += 1
         elif result is SKIPPED:
-            self._skipped[index] += 1
+            self._counts.skipped[index] += 1
         return None if result is SKIPPED else result
 
     def _count(self, records: int, first: int) -> None:
         """Count a batch: each stage had the records that the one before it has returned."""
         for index, step in enumerate(self._steps[first:], first):
-            results = records - self._dropped[index] - self._skipped[index]
-            step.passed(records, results, self._dropped[index])
+            results = records - self._counts.dropped[index] - self._counts.skipped[index]
+            step.passed(records, results, self._counts.dropped[index])
             records = results
 
 
+_Part = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 _Step = Callable[[Any], Any]
 
 
-def _compile(stages: Sequence[TransformationStage], dropped: list[int], first: int) -> _Step:
-    """Return a function that applies the stages from ``first`` on; it counts, by stage, the records ``dropped``."""
+def _applied_to_rest(part: _Part, records: Sequence[Any], originals: Sequence[Any]) -> Sequence[Any]:
+    """Apply a part of a chain to the records that are not None."""
+    rows = [row for row, record in enumerate(records) if record is not None]
+    if len(rows) == len(records):
+        return part(records, originals)
+    result = [None] * len(records)
+    rest = part([records[row] for row in rows], [originals[row] for row in rows])
+    for row, record in zip(rows, rest, strict=True):
+        result[row] = record
+    return result
+
+
+def _compile(stages: Sequence[TransformationStage], dropped: list[int], first: int, end: int) -> _Step:
+    """Return a function that applies stages, from ``first`` on and before ``end``.
+
+    It counts, by stage, the records ``dropped``.
+    """
     steps = []
-    for part, group in groupby(list(enumerate(stages))[first:], key=lambda numbered: _fusible_part(numbered[1])):
+    for part, group in groupby(list(enumerate(stages))[first:end], key=lambda numbered: _fusible_part(numbered[1])):
         run = list(group)
         if part is None:
             steps += [_single(index, stage, dropped) for index, stage in run]

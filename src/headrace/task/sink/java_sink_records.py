@@ -19,7 +19,7 @@ from headrace.kafka.data.consumed_messages import ConsumedMessages, RawHeaders
 from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.processing_context import ConsumedRecord, Operation
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
-from headrace.task.java_chain import JavaStep, java_converter, java_transformations, recover
+from headrace.task.java_chain import JavaStep, all_java_steps, java_converter, recover
 from headrace.task.sink.sink_record_converter import (
     TIMESTAMP_TYPES,
     ConsumedSinkRecord,
@@ -99,7 +99,7 @@ def create_java_converter(
     errors: RetryWithTolerance[ConsumedRecord],
 ) -> JavaSinkRecordConverter | None:
     """Return what does the work of ``converter`` and ``chain`` in Java; None if Java has no part of it."""
-    transformations = java_transformations(assembly, chain)
+    transformations = all_java_steps(assembly, chain)
     key = _reader(assembly, KEY_CONVERTER, converter.key)
     value = _reader(assembly, VALUE_CONVERTER, converter.value)
     if transformations is None or key is None or value is None:

@@ -170,6 +170,11 @@ def _create_records(assembly: Assembly, task: SinkTask) -> _Records:
         batches: RecordsOfMessages = converter
     else:
         chain = create_transformation_chain(config, plugins, errors, monitor)
+        if chain.uses_java:
+            # A process without a JVM imports none of it.
+            from headrace.task.java_runs import chain_with_java_runs
+
+            chain = chain_with_java_runs(assembly, chain, errors, java_task=False)
         converter, frames = _create_converter(assembly, chain, errors, reportable=reportable), None
         batches = _in_java(assembly, task, chain, converter, errors) or converter
     reporter = WorkerErrantRecordReporter(_PUT, errors, converter.original, dead_letters) if reportable else None

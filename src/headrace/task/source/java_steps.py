@@ -9,7 +9,7 @@ from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.java.functions import BatchFunction
 from headrace.java.record_functions import conversion_function
 from headrace.task.assembly import TaskAssembly
-from headrace.task.java_chain import JavaStep, java_converter, java_transformations
+from headrace.task.java_chain import JavaStep, all_java_steps, java_converter
 from headrace.task.record_converter import PartConverter, RecordConverter
 from headrace.task.source.java_batches import JavaSteps
 from headrace.task.transformation_chain import TransformationChain
@@ -20,7 +20,7 @@ Chain = TransformationChain[SourceRecord, SourceRecord]
 
 def create_java_steps(assembly: Assembly, chain: Chain, converter: RecordConverter) -> JavaSteps | None:
     """Return what ``chain`` and ``converter`` do as functions of Java's; None if Java has no part of it."""
-    transformations = java_transformations(assembly, chain)
+    transformations = all_java_steps(assembly, chain)
     key = _conversion(assembly, KEY_CONVERTER, converter.key)
     value = _conversion(assembly, VALUE_CONVERTER, converter.value)
     if transformations is None or key is None or value is None:

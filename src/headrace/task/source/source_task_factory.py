@@ -250,13 +250,17 @@ def _create_batches(
     converter, name = create_record_converter(assembly.converters, errors, observe), spec.id.connector
     if not assembly.has_frame_steps:
         chain = create_transformation_chain(config, plugins, errors, monitor)
-        if java_class_of(type(task)) is not None:
+        if java_task := java_class_of(type(task)) is not None:
             # A process without a JVM imports none of it.
             from headrace.task.source.java_batches import JavaBatches
             from headrace.task.source.java_steps import create_java_steps
 
             if (steps := create_java_steps(assembly, chain, converter)) is not None:
                 return JavaBatches(name, steps, errors, dead_letters, observe, remember=remember)
+        if java_task or chain.uses_java:
+            from headrace.task.java_runs import chain_with_java_runs
+
+            chain = chain_with_java_runs(assembly, chain, errors, java_task=java_task)
         return SourceBatches(name, chain, converter, dead_letters, remember=remember)
     runner = FrameRunner(
         assembly.link.frames, config.error_handling, assembly.control.wait_for_stop, reports=assembly.reports
