@@ -24,7 +24,10 @@ HINT = "add the jar that has it to the plugin's directory"
 NEWER = "compiled by a more recent version of the Java Runtime .*needs Java 55, and headrace runs on Java 21 at most"
 HANGS = r"BadSource\.{} of connector \S+ did not return within 4 s, and its process was killed"
 DIED = r"The process of connector \S+ \(BadSource\) ended with status 3"
+EXITED = r", as BadSource\.behave \(BadSource\.java:\d+\) called System\.exit"
+HALTED = r", as Runtime\.halt in Java does"
 CRASHED = r"was killed by signal 6 \(SIGABRT\): its JVM crashed with SIGSEGV in "
+EXIT_LINE = "WARN headrace.java - Java code has called System.exit"
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
 FILES = {"worker.log", "worker.properties"}
 ANSWER_S = 5.0
@@ -134,8 +137,8 @@ def test_broken_jars_are_left_out_with_a_warning(bad_worker: WorkerProcess) -> N
 @pytest.mark.parametrize(
     "deed, reason",
     [
-        ("exit", "ended with status 3"),
-        ("halt", "ended with status 3"),
+        ("exit", f"ended with status 3{EXITED}"),
+        ("halt", f"ended with status 3{HALTED}"),
         ("loop", r"BadSource\.validate of connector \S+ did not return within 4 s"),
         ("memory", r"ended with status 3; it printed last: .*java\.lang\.OutOfMemoryError"),
         ("crash", CRASHED),
@@ -158,14 +161,14 @@ def test_a_validation(bad_worker: WorkerProcess, unique: str, deed: str, reason:
 @pytest.mark.parametrize(
     "mood, reason",
     [
-        ("start:exit", DIED),
-        ("start:halt", DIED),
+        ("start:exit", DIED + EXITED),
+        ("start:halt", DIED + HALTED),
         ("start:loop", HANGS.format("start")),
         ("start:memory", rf"{DIED}; it printed last: .*java\.lang\.OutOfMemoryError"),
         ("start:crash", CRASHED),
         ("start:long", r"BadSource\.start: \S+ConnectException: very very"),
         ("start:missing", HINT),
-        ("taskConfigs:exit", DIED),
+        ("taskConfigs:exit", DIED + EXITED),
         ("taskConfigs:loop", HANGS.format("taskConfigs")),
     ],
 )
@@ -256,8 +259,18 @@ def test_a_task_fails_with_one_line(bad_worker: WorkerProcess, unique: str, more
     assert re.search(reason, trace(bad_worker, unique, task=True))
 
 
-@pytest.mark.parametrize("deed", ["exit", "crash", "forkexit"])
-def test_a_task_whose_process_dies_is_restarted(bad_worker: WorkerProcess, unique: str, deed: str) -> None:
+@pytest.mark.parametrize(
+    "deed, death, said",
+    [
+        ("exit", rf"{EXITED}\(3\)", EXIT_LINE),
+        ("forkexit", rf"{EXITED}\(3\)", EXIT_LINE),
+        ("halt", r": it ended by itself with status 3, as after System\.exit or Runtime\.halt in Java, or .*", None),
+        ("crash", ": it was killed, by a lack of memory for instance, or has crashed", "#  SIGSEGV"),
+    ],
+)
+def test_a_task_whose_process_dies_is_restarted(
+    bad_worker: WorkerProcess, unique: str, deed: str, death: str, said: str | None
+) -> None:
     """With the reason. Programs that it has started end, too; so does what its other attempts start."""
     bad_worker.create(unique, **config(unique, mood=f"poll:{deed}", seconds=seconds(bad_worker)))
 
@@ -266,10 +279,10 @@ def test_a_task_whose_process_dies_is_restarted(bad_worker: WorkerProcess, uniqu
         return [each["trace"] for each in tasks if each["state"] == "RESTARTING"]
 
     (reason,) = wait_for(restarting, 60, "its restart")
-    assert re.fullmatch(r"its process \d+ was lost", reason)
+    assert re.fullmatch(rf"its process \d+ was lost{death}", reason)
     audit = f'what="restart of {unique}-0" connector={unique} result=done reason="{reason}"'
-    said = "#  SIGSEGV" if deed == "crash" else "WARN headrace.java - Java code has called System.exit"
-    for line in (audit, f"[{unique}|task-0] printed: {said}"):
+    printed = [f"[{unique}|task-0] printed: {said}"] if said else []
+    for line in (audit, *printed):
         wait_for(lambda line=line: line in bad_worker.log, 30, line)  # type: ignore[misc]
 
 

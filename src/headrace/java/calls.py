@@ -89,6 +89,13 @@ class Answer:
     fault: Fault | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ExitCalled:
+    """From a host that is about to end: Java code has called ``System.exit``, in ``caller`` if that is known."""
+
+    caller: str | None
+
+
 class DisconnectedError(ConnectError):
     """The process at the other end is gone."""
 
@@ -105,6 +112,13 @@ class Calls:
         self._numbers = itertools.count()
         self._waiting: dict[int, Future[Any]] = {}
         self._over = False
+        self.exit_called: ExitCalled | None = None
+        """What the other end has said before its end, if Java code has ended it."""
+
+    def report_exit(self, caller: str | None) -> None:
+        """Tell the other end that Java code has called ``System.exit``. Any thread."""
+        with suppress(OSError):
+            self._send(ExitCalled(caller))
 
     def request(self, method: str, *arguments: object) -> Future[Any]:
         """Call a method of the other end. The future raises its error, or DisconnectedError."""
@@ -130,6 +144,8 @@ class Calls:
                 message = self._link.recv()
                 if isinstance(message, Call):
                     self._execute(lambda call=message: self._answer(receiver, call))  # type: ignore[misc]
+                elif isinstance(message, ExitCalled):
+                    self.exit_called = message
                 else:
                     self._on_answer(message)
         except (EOFError, OSError):
@@ -150,7 +166,7 @@ class Calls:
             except Exception as error:  # a result that cannot be sent
                 self._send(Answer(call.number, fault=Fault.of(error)))
 
-    def _send(self, message: Call | Answer) -> None:
+    def _send(self, message: Call | Answer | ExitCalled) -> None:
         with self._sending:
             self._link.send(message)
 

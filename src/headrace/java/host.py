@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.error_text import clean_text
 from headrace.api.errors import ConnectError
-from headrace.java.calls import Calls, DisconnectedError, HostStart, HostUp, Work
+from headrace.java.calls import Calls, DisconnectedError, ExitCalled, HostStart, HostUp, Work
 from headrace.java.process_options import options_of_hosts
 from headrace.logs.context import in_same_context
 from headrace.logs.printed import log_pipe
@@ -43,6 +43,10 @@ _CRASH: Final = re.compile(
     r"^# Problematic frame:\n#\s+(?P<frame>[^\n]+)",
     re.DOTALL | re.MULTILINE,
 )
+
+
+_EXPLAINED: Final = re.compile(rb"java\.lang\.OutOfMemoryError|^Traceback ", re.MULTILINE)
+"""What is printed by a host that ends itself: for a lack of memory, or an error of its Python."""
 
 
 class HostEndedError(ConnectError):
@@ -168,10 +172,11 @@ class Host:
 
     def _died(self) -> HostEndedError:
         """Return the error of a process that has ended by itself, and see that nothing of it is left."""
-        death = _death(self._exit_status())
+        status = self._exit_status()
         with self._lock:
             self._kill()
         self._printing.join(_LAST_LINES_S)
+        death = _death(status, self._calls.exit_called, self._tail)
         text = f"The process of {self._about} {death}{_last_words(self._tail)}"
         with self._lock:
             self._failure = self._failure or HostEndedError(text)
@@ -206,12 +211,14 @@ class Host:
         self._tail = (self._tail + printed)[-_TAIL:]
 
 
-def _death(status: int | None) -> str:
+def _death(status: int | None, exit_called: ExitCalled | None, printed: bytes) -> str:
     if status is None:
         return "was killed"
-    if status >= 0:
-        return f"ended with status {status}"
-    return f"was killed by signal {-status} ({signal.Signals(-status).name})"
+    if status < 0:
+        return f"was killed by signal {-status} ({signal.Signals(-status).name})"
+    if exit_called is not None:
+        return f"ended with status {status}, as {exit_called.caller or 'Java code'} called System.exit"
+    return f"ended with status {status}" + ("" if _EXPLAINED.search(printed) else ", as Runtime.halt in Java does")
 
 
 def _last_words(printed: bytes) -> str:

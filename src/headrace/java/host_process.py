@@ -95,6 +95,7 @@ def _serve(descriptor: int) -> None:
     from headrace.java import jvm
     from headrace.java.calls import Calls, Fault, HostUp
     from headrace.java.hosted_connectors import HostedConnectors
+    from headrace.model.process_end import exits_reported
 
     link: Link = Connection(descriptor)
     start: HostStart = link.recv()
@@ -106,7 +107,8 @@ def _serve(descriptor: int) -> None:
         return
     link.send(HostUp())
     calls = Calls(link, ThreadPoolExecutor(start.threads, "java-call").submit)
-    calls.serve(HostedConnectors(start.jars, calls.request))
+    with exits_reported(calls.report_exit):
+        calls.serve(HostedConnectors(start.jars, calls.request))
 
 
 if __name__ == "__main__":

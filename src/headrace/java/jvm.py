@@ -21,6 +21,7 @@ from headrace import KAFKA_VERSION
 from headrace.api.errors import ConfigError
 from headrace.config.java_config import CONNECTOR_JAVA_OPTIONS, JAVA_OPTIONS
 from headrace.java.errors import java_errors
+from headrace.java.exits import watch_exits
 from headrace.java.process_options import are_usual, with_chosen
 from headrace.jvm.ivy import Progress, resolve_jars
 from headrace.jvm.java_runtime import ARCHIVE_IN_PLACE, JavaRuntime, find_java
@@ -44,7 +45,6 @@ _OPTIONS: Final = (
     f"{_LOGGING}.defaultLogLevel=info",
 )
 _OF_EACH_REFUSAL: Final = ("Error: Could not create the Java Virtual Machine", "Error: A fatal exception has occurred")
-_EXIT: Final = "WARN headrace.java - Java code has called System.exit, which ends this process"
 _LIBRARIES: Final = ("libjvm.so", "libjvm.dylib")
 _starting: Final = threading.Lock()
 
@@ -86,7 +86,7 @@ def start(options: Sequence[str] = ()) -> None:
         except (OSError, RuntimeError, ValueError) as error:
             raise _refusal(runtime, all_options, error) from error
         atexit.register(_stop_reference_queue)
-        _have_exits_printed()
+        watch_exits()
 
 
 def _check(runtime: JavaRuntime, options: Sequence[str]) -> None:
@@ -109,17 +109,6 @@ def _refusal(runtime: JavaRuntime, options: Sequence[str], error: object) -> Con
         f"Cannot start the JVM of {runtime.home} with the options {given}: {error}. They are those of {JAVA_OPTIONS} "
         f"and {CONNECTOR_JAVA_OPTIONS}"
     )
-
-
-def _have_exits_printed() -> None:
-    # Nobody waits for the status of a task's process: without this line it is just lost. The end of the interpreter
-    # does not destroy the JVM, so the hook runs if Java code has ended the process, and not if that was halted.
-    invoke, text = "java.lang.invoke", java_class("java.lang.String").class_
-    kind = java_class(f"{invoke}.MethodType").methodType(java_class("java.lang.Void").TYPE, text)
-    lookup = java_class(f"{invoke}.MethodHandles").publicLookup()
-    line = lookup.bind(java_class("java.lang.System").err, "println", kind).bindTo(jpype().JString(_EXIT))
-    run = java_class(f"{invoke}.MethodHandleProxies").asInterfaceInstance(java_class("java.lang.Runnable").class_, line)
-    java_class("java.lang.Runtime").getRuntime().addShutdownHook(java_class("java.lang.Thread")(run))
 
 
 def _stop_reference_queue() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from headrace.api.error_text import error_trace, set_trace
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
-from headrace.java.calls import Calls, DisconnectedError, Work
+from headrace.java.calls import Calls, DisconnectedError, ExitCalled, Work
 
 SECONDS = 30
 JAVA_TRACE = "java.lang.Exception: no\n    at Example.no(Example.java:1)"
@@ -129,3 +129,10 @@ def test_calls_end_with_the_other_process(ends: Ends) -> None:
         waiting.result(SECONDS)
     with pytest.raises(DisconnectedError):
         ends.call("add", 1, 1)
+
+
+def test_an_end_that_java_code_ends_says_so_before(ends: Ends) -> None:
+    ends.there.report_exit("A.b (A.java:7)")
+    assert ends.here.request("add", 1, 2).result(SECONDS) == 3  # its answer comes after that
+    assert ends.here.exit_called == ExitCalled("A.b (A.java:7)")
+    assert ends.there.exit_called is None

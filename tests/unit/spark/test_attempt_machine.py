@@ -41,6 +41,7 @@ from headrace.spark.task.attempt_events import (
     Committed,
     ConfirmAsked,
     Confirmed,
+    Died,
     Done,
     FrameJobsEnded,
     JobEnded,
@@ -155,6 +156,24 @@ def test_a_lost_process_is_followed_by_the_next_attempt(golden: Golden) -> None:
     s.lose(third)
     s.attach()
     golden(s)
+
+
+def test_the_restart_says_what_is_known_of_the_end_of_a_process() -> None:
+    s = Stage()
+    first = s.running()
+    s.happen(Died(first, ", as A.b called System.exit(3)"))
+    s.lose(first)
+    assert (
+        s.lines[-1]
+        .strip()
+        .startswith("Notify(Restarting(reason='its process 100 was lost, as A.b called System.exit(3)',")
+    )
+    second = s.attach()
+    s.happen(Died(first, ", too late"))
+    s.wait_over()
+    s.happen(Confirmed(second, None))
+    s.lose(second)
+    assert s.lines[-1].strip().startswith("Notify(Restarting(reason='its process 101 was lost',")
 
 
 def test_a_lost_job_is_followed_by_the_next_one(golden: Golden) -> None:
@@ -418,7 +437,7 @@ class World:
         if self._wait is not None:
             some.append(Waited(self.state.waits))
         if self._served is not None:
-            some += [ConfirmAsked(self._served, 1), ProcessGone(self._served)]
+            some += [ConfirmAsked(self._served, 1), Died(self._served, ", as was said"), ProcessGone(self._served)]
         if self._settling is not None:
             some += [FrameJobsEnded(self._settling)] * 2
         return some

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -244,6 +245,7 @@ def test_a_process_lets_through_what_its_worker_does(pipe: Any) -> None:
 
 class Attached:
     def __init__(self) -> None:
+        self.statuses: list[tuple[bool, int | None]] = []
         self.channels: dict[str, AttemptChannel] = {}
         self.heard: list[Any] = []
         self.last: object = None
@@ -256,6 +258,7 @@ class Attached:
             if self.last is not None and isinstance(message, Ended):
                 channel.send(self.last)
                 return
+        self.statuses.append((channel.knows_exit_status, channel.exit_status()))
 
 
 @pytest.fixture
@@ -291,6 +294,29 @@ def test_a_channel_is_closed_when_its_process_is_gone_and_all_is_heard(
     assert attached.heard == [Running(), Asked(0, ConfirmStart())]
     channel.send(Command.STOP)
     channel.break_off()
+
+
+@pytest.mark.parametrize(
+    "pipes, written, status", [(2, b"\x03", (True, 3)), (2, b"", (True, None)), (1, b"", (False, None))]
+)
+def test_the_exit_status_of_a_process(
+    socket_directory: Path, attached: Attached, pipes: int, written: bytes, status: tuple[bool, int | None]
+) -> None:
+    """From the second pipe that it hands over, even if a child of its has it open."""
+    channels = TaskChannels(socket_directory, attached)
+    channels.start()
+    made = [os.pipe() for _ in range(pipes)]
+    connection = channels.endpoint.connect()
+    connection.send(Attach("k", 1, "h", prints=True))
+    with socket.socket(fileno=os.dup(connection.fileno())) as same:
+        socket.send_fds(same, [b"\0"], [reader for reader, _ in made])
+    os.write(made[-1][1], written)
+    connection.close()
+    wait_for(lambda: attached.statuses == [status], 5, lambda: str(attached.statuses))
+    assert attached.channels["k"].closed.wait(5)
+    channels.stop()
+    for pipe in (each for pair in made for each in pair):
+        os.close(pipe)
 
 
 def test_a_process_that_takes_nothing_blocks_no_sender(channels: TaskChannels, attached: Attached) -> None:

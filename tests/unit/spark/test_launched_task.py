@@ -18,7 +18,7 @@ from headrace.logs.context import CONTEXT
 from headrace.logs.loggers import Loggers
 from headrace.model.backoff import ExponentialBackoff
 from headrace.model.state import TargetState
-from headrace.spark.channel.messages import Log, LogLevels, Start
+from headrace.spark.channel.messages import ExitCalled, Log, LogLevels, Start
 from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
 from headrace.spark.frames.frame_jobs import FrameLimits
 from headrace.spark.process.machine import this_machine
@@ -46,6 +46,9 @@ from tests.unit.spark.conftest import SPEC
 CLOSED = "closed"
 STOPPED, ABANDONED = Ended(Outcome.STOPPED), Ended(Outcome.ABANDONED)
 FAILED, TAINTED = Ended(Outcome.FAILED, "the trace"), Ended(Outcome.TAINTED, "who knows")
+
+
+LOST = ": it was killed, by a lack of memory for instance, has crashed, or called Runtime.halt"
 
 
 @pytest.fixture
@@ -547,3 +550,23 @@ def test_a_task_whose_thread_dies_is_failed(launch: Any, monkeypatch: pytest.Mon
     assert [event[0] for event in launch.listener.events] == ["attempt", "restarting", "failed", "s"]
     assert "died of Poison: of the engine" in launch.listener.events[-2][1]
     assert (launch.gone, launch.engine.jobs) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "task_class, said, death",
+    [
+        ("m:C", [], ""),
+        ("m:C", [ExitCalled("A.b (A.java:7)")], ", as A.b (A.java:7) called System.exit"),
+        ("java:a.Source", [], LOST),
+    ],
+)
+def test_the_restart_says_what_a_process_has_said(launch: Any, task_class: str, said: list[Any], death: str) -> None:
+    """One that is lost, and followed by the next attempt, as all are that have reported no outcome."""
+    launch.start(replace(launch.task._spec, task_class=task_class))
+    process = launch.process(pid=7)
+    process.take()
+    process.say(*said)
+    process.end()
+    second = launch.process(pid=8)
+    assert isinstance(second.take(), Start)
+    launch.wait_for(("attempt", 0), ("restarting", f"its process 7 was lost{death}"), ("attempt", 1))

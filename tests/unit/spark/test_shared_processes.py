@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.logs.loggers import Loggers
-from headrace.spark.channel.messages import Attach, RunTask, StartShared, TaskOver
+from headrace.spark.channel.messages import Attach, ExitCalled, RunTask, StartShared, TaskOver
 from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
 from headrace.spark.engine.spark_engine import SparkJobError
 from headrace.spark.task.shared_processes import SharedProcesses
@@ -110,6 +110,16 @@ def test_a_lost_process_ends_all_its_launches_and_takes_no_more(shared: Shared) 
     assert shared.process("shared-0").take() == CLOSED
     shared.run("c", limit=3)
     assert shared.processes.find("c").key == "shared-1"  # type: ignore[union-attr]
+
+
+def test_each_launch_is_told_how_its_process_was_lost(shared: Shared) -> None:
+    run = shared.run("a")
+    process = shared.process("shared-0")
+    process.take()
+    process.say(ExitCalled(None))
+    process.end()
+    shared_with_others = "process 0, which it shared with other tasks, was lost"
+    assert run.await_result() == f"{shared_with_others}, as Java code called System.exit"
 
 
 def test_a_job_that_ends_early_ends_its_launches(shared: Shared) -> None:

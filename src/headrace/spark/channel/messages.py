@@ -90,8 +90,8 @@ MARK: Final = "HEADRACE_PROCESS"
 class Attach:
     """Up, first: the process ``pid`` on ``machine`` (see ``this_machine``) was started for the launch ``key``.
 
-    ``prints``: the descriptor of a pipe follows, with what the process prints. ``mark``: the value of the variable
-    ``MARK`` in the environment of programs that it starts.
+    ``prints``: descriptors of pipes follow, of that with what the process prints, and where it is known that with the
+    status of its exit. ``mark``: the value of the variable ``MARK`` in the environment of programs that it starts.
     """
 
     key: str
@@ -99,6 +99,16 @@ class Attach:
     machine: str
     prints: bool = False
     mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCalled:
+    """Up: Java code has called ``System.exit``, in the method ``caller`` if that is known; the process is about to end.
+
+    It still counts as lost, and is so when its channel ends.
+    """
+
+    caller: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class AttemptChannel:
         # Shut down to break the channel: closing a descriptor wakes no thread that waits on it; its number is reused.
         self._socket = socket.socket(fileno=os.dup(connection.fileno()))
         self._printed: int | None = None
+        self._status: int | None = None
         self.closed = threading.Event()
         """Set when the process has ended, or was disconnected, and all its messages were received."""
 
@@ -56,16 +57,31 @@ class AttemptChannel:
         except (EOFError, OSError):
             return None
 
-    def receive_printed(self) -> None:
-        """Receive the descriptor of a pipe with what the process prints. OSError if it has ended."""
+    def receive_pipes(self) -> None:
+        """Receive the pipes of what the process prints, and of its exit status. OSError if it has ended."""
         flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-        _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1, flags)
-        self._printed = next(iter(descriptors), None)
+        _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 2, flags)
+        self._printed, self._status, *_ = *descriptors, None, None
 
     def take_printed(self) -> int | None:
         """Return the descriptor, which the caller has to close; None if there is none, or it was taken."""
         printed, self._printed = self._printed, None
         return printed
+
+    @property
+    def knows_exit_status(self) -> bool:
+        """True if ``exit_status`` is known of a process that has exited."""
+        return self._status is not None
+
+    def exit_status(self) -> int | None:
+        """Return the status of a process that is gone; None if it was killed, or it is not known. Once."""
+        if self._status is None:
+            return None
+        os.set_blocking(self._status, False)
+        with contextlib.suppress(BlockingIOError):  # a child that it forked still lives
+            if status := os.read(self._status, 1):
+                return status[0]
+        return None
 
     def break_off(self) -> None:
         """Break the channel: a living process ends itself then. Wakes ``receive``. Any thread."""
@@ -80,8 +96,9 @@ class AttemptChannel:
         self._writer.join()
         self._connection.close()
         self._socket.close()
-        if (printed := self.take_printed()) is not None:
-            os.close(printed)
+        for pipe in (self.take_printed(), self._status):
+            if pipe is not None:
+                os.close(pipe)
         self.closed.set()
 
     def _write(self) -> None:
@@ -143,7 +160,7 @@ class TaskChannels:
             if isinstance(first, Attach):
                 threading.current_thread().name = f"task-channel-{first.key}"
                 if first.prints:
-                    channel.receive_printed()
+                    channel.receive_pipes()
                 self._on_attach(channel, first)
         finally:
             channel.close()

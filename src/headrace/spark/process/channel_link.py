@@ -21,7 +21,7 @@ from headrace.logs.formats import message_of, trace_of
 from headrace.logs.loggers import apply_levels
 from headrace.spark.channel.endpoint import Link
 from headrace.spark.channel.frame_limits import ResultLimit
-from headrace.spark.channel.messages import FrameJobEnded, Log, LogLevels
+from headrace.spark.channel.messages import ExitCalled, FrameJobEnded, Log, LogLevels
 from headrace.spark.process.process_frames import ProcessFrames
 from headrace.task.task_protocol import (
     A,
@@ -95,6 +95,10 @@ class ChannelLink:
                 self._connection.send(message)
         except OSError:
             self._on_broken_channel()
+
+    def report_exit(self, caller: str | None) -> None:
+        """Tell the worker that Java code has called ``System.exit``. Any thread."""
+        self.send_message(ExitCalled(caller))
 
     def finish(self, ended: Ended) -> None:
         """Report the attempt's outcome. The channel stays open as long as the process lives: its end proves its end."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from headrace.api.errors import ConnectError
+from headrace.model.process_end import exits_reported
 from headrace.model.process_group import kill_descendants, outlive_stop_signals, take_orphans_in
 from headrace.model.set_back_clock import watch_clock
 from headrace.spark.channel.messages import MARK, Attach, Start, StartShared
@@ -87,7 +88,7 @@ def _connect(endpoint: Endpoint) -> Link:
 
 def _run_task(link: ChannelLink, start: Start, output: AbstractContextManager[None]) -> Ended:
     link.control.set_paused(start.paused)
-    with log_through(link, start.log_levels), output:
+    with log_through(link, start.log_levels), output, exits_reported(link.report_exit):
         # After its levels are there: the worker may send others at any time.
         link.listen()
         watch_clock("This attempt")

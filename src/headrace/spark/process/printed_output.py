@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from headrace.logs.printed import log_pipe
+from headrace.model.process_end import knows_exit_status, write_exit_status
 from headrace.spark.channel.endpoint import Link
 
 _LAST_LINES_S: Final = 2.0
@@ -29,10 +30,19 @@ class OutputPipe:
         self._reader, self._writer = os.pipe()
 
     def hand_over(self, connection: Link) -> None:
-        """Send the end to read to the worker, over a Unix socket; after ``Attach.prints`` has announced it."""
+        """Send the end to read to the worker, over a Unix socket; after ``Attach.prints`` has announced it.
+
+        With it goes that of a pipe for the status of this process, if the system has it written there.
+        """
+        pipes = [self._reader]
+        if knows_exit_status():
+            reader, writer = os.pipe()
+            write_exit_status(writer)
+            pipes.append(reader)
         with socket.socket(fileno=os.dup(connection.fileno())) as same:
-            socket.send_fds(same, [b"\0"], [self._reader])
-        os.close(self._reader)
+            socket.send_fds(same, [b"\0"], pipes)
+        for pipe in pipes:
+            os.close(pipe)
 
     def redirect(self) -> None:
         """Have all that this process prints go to the pipe at once, without buffers that die with it."""

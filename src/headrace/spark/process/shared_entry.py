@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.logs.context import current_context, within
 from headrace.logs.loggers import apply_levels
+from headrace.model.process_end import exits_reported
 from headrace.model.process_group import kill_descendants
 from headrace.model.set_back_clock import watch_clock
 from headrace.spark.channel.endpoint import Link
-from headrace.spark.channel.messages import Attach, LogLevels, RunTask, Start, StartShared, TaskOver
+from headrace.spark.channel.messages import Attach, ExitCalled, LogLevels, RunTask, Start, StartShared, TaskOver
 from headrace.spark.process.channel_link import ChannelLink, Sender, log_by, log_message
 from headrace.spark.process.machine import this_machine
 from headrace.task.task_protocol import Command
@@ -40,7 +41,7 @@ def run_tasks(endpoint: Endpoint, connection: Link, start: StartShared, factorie
     On the main thread of the process, which ends when the worker is gone.
     """
     process = _SharedProcess(endpoint, connection, factories)
-    with log_by(process.lines, start.log_levels):
+    with log_by(process.lines, start.log_levels), exits_reported(process.report_exit):
         watch_clock("This process")
         try:
             process.follow_orders()
@@ -77,6 +78,10 @@ class _SharedProcess:
                 self._connection.send(message)
         except OSError:
             os._exit(1)
+
+    def report_exit(self, caller: str | None) -> None:
+        """Tell the worker that Java code has called ``System.exit``. Any thread."""
+        self.send_message(ExitCalled(caller))
 
     def _receive(self) -> object:
         try:

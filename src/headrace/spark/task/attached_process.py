@@ -8,9 +8,10 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from headrace.model.process_group import kill_marked, kill_with_descendants
-from headrace.spark.channel.messages import MARK, Attach
+from headrace.spark.channel.messages import MARK, Attach, ExitCalled
 from headrace.spark.channel.task_channel import AttemptChannel
 from headrace.spark.process.machine import this_machine
+from headrace.spark.task.process_death import Death
 
 
 class AttachedProcess:
@@ -21,6 +22,8 @@ class AttachedProcess:
         self.channel = channel
         self.pid = attach.pid
         self.answers = AnswerThreads(name)
+        self.exit_called: ExitCalled | None = None
+        """What it has said before its end, if Java code has ended it."""
         self._local = attach.machine == this_machine()
         """True if its pid is valid here."""
         self._mark = attach.mark
@@ -50,6 +53,10 @@ class AttachedProcess:
         except ProcessLookupError:
             # A child that it forked still holds its end of the channel.
             self.channel.break_off()
+
+    def death(self) -> Death:
+        """Return what is known of its end, once it is gone. Once; on the channel's thread."""
+        return Death(self.exit_called, self.channel.exit_status(), self.channel.knows_exit_status)
 
     def end_programs(self) -> None:
         """End what the process has started and left, once it is gone: it may have died by itself. Any thread."""

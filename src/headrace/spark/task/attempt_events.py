@@ -92,6 +92,14 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Died:
+    """What is known of the end of the attempt's process, just before ``ProcessGone``, in words after "was lost"."""
+
+    process: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessGone:
     """The attempt's process has ended or was disconnected, and all that it has sent was handled."""
 
@@ -124,6 +132,7 @@ AttemptEvent: TypeAlias = (
     | Confirmed
     | Committed
     | Done
+    | Died
     | ProcessGone
     | FrameJobsEnded
     | Waited

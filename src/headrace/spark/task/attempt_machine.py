@@ -120,6 +120,9 @@ class _Turn:
                 self._do(Answer(process, question, refusal))
             case events.Done(process, ended) if self._is_alive(process):
                 self._set(ended=ended)
+            case events.Died(process, how) if self._is_alive(process):
+                assert self.state.attempt is not None
+                self._set(attempt=replace(self.state.attempt, death=how))
             case events.ProcessGone(process) if self._is_alive(process):
                 self._move(Phase.FRAMES_ENDING)
             case events.FrameJobsEnded() if self.state.phase is Phase.FRAMES_ENDING:
@@ -263,7 +266,7 @@ class _Turn:
         lost = state.wanted
         self._set(attempt=None, lost=lost)
         if lost:
-            self._do(Notify(Restarting(f"its process {state.attempt.pid} was lost")))
+            self._do(Notify(Restarting(f"its process {state.attempt.pid} was lost{state.attempt.death}")))
         if state.job_end is not None:
             self._end_job(state.job_end)
         else:

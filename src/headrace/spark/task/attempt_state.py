@@ -49,11 +49,15 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A process that was sent its task; ``number`` counts a launch's attempts from 0."""
+    """A process that was sent its task; ``number`` counts a launch's attempts from 0.
+
+    ``death`` is what is known of its end, in words that follow "was lost".
+    """
 
     number: int
     process: int
     pid: int
+    death: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from headrace.logs.loggers import Loggers
 from headrace.model.backoff import ExponentialBackoff
 from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
-from headrace.spark.channel.messages import Attach, CancelFrameJob, Log, LogLevels, RunFrameJob, Start
+from headrace.plugins.builtin import JAVA_PREFIX
+from headrace.spark.channel.messages import Attach, CancelFrameJob, ExitCalled, Log, LogLevels, RunFrameJob, Start
 from headrace.spark.channel.task_channel import AttemptChannel
 from headrace.spark.engine.spark_engine import SparkEngine, SparkJobError
 from headrace.spark.frames.frame_jobs import FrameJobs, FrameLimits
@@ -86,6 +87,7 @@ class LaunchedTask:
         self._answers = WorkerAnswers(spec.id, listener)
         self._engine = engine
         self._task_jobs = jobs or engine
+        self._in_java = spec.task_class.startswith(JAVA_PREFIX)
         self._loggers = loggers or Loggers()
         self._shown = f"{spec.id.connector}/{spec.id.task}"
         """The description of its jobs in Spark's UI."""
@@ -299,6 +301,7 @@ class LaunchedTask:
             while (message := process.channel.receive()) is not None:
                 self._handle_safely(number, process, message)
         finally:
+            self._happen(events.Died(number, process.death().text(self._in_java)))
             self._happen(events.ProcessGone(number))
             self._frames.cancel_all()
             if not self._frames.await_ended(_CANCEL_GRACE_S):
@@ -323,6 +326,8 @@ class LaunchedTask:
                 self._frames.cancel(job)
             case Log(logger, level, text, trace):
                 log_again(logger, level, text, trace)
+            case ExitCalled():
+                process.exit_called = message
             case Ended():
                 self._happen(events.Done(number, message))
             case _ if isinstance(message, ProcessEvent):

@@ -13,7 +13,7 @@ from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError
 from headrace.logs.formats import log_again
 from headrace.logs.loggers import Loggers
-from headrace.spark.channel.messages import Attach, Log, LogLevels, RunTask, StartShared, TaskOver
+from headrace.spark.channel.messages import Attach, ExitCalled, Log, LogLevels, RunTask, StartShared, TaskOver
 from headrace.spark.channel.task_channel import AttemptChannel
 from headrace.spark.engine.spark_engine import SparkEngine, SparkJobError
 from headrace.spark.task.attached_process import AttachedProcess
@@ -135,9 +135,10 @@ class SharedProcess:
             self._process = process
         try:
             while (message := channel.receive()) is not None:
-                self._handle(message)
+                self._handle(process, message)
         finally:
-            if self._close(f"process {process.pid}, which it shared with other tasks, was lost"):
+            death = process.death().text(in_java=False)
+            if self._close(f"process {process.pid}, which it shared with other tasks, was lost{death}"):
                 self.engine.cancel(self.key)  # or Spark would start another one
             process.end_programs()
 
@@ -146,8 +147,10 @@ class SharedProcess:
         if self._process is not None:
             self._process.channel.send(LogLevels(self._loggers.set_levels()))
 
-    def _handle(self, message: object) -> None:
+    def _handle(self, process: AttachedProcess, message: object) -> None:
         match message:
+            case ExitCalled():
+                process.exit_called = message
             case TaskOver(launch):
                 self._note(launch, over=True)
             case Log(logger, level, text, trace):
