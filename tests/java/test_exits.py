@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process says when Java code ends it, however that code was called."""
+"""Messages of a process that Java code ends, however that code was called."""
 
 from __future__ import annotations
 

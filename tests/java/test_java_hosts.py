@@ -33,6 +33,7 @@ from tests.support.polling import wait_for
 from tests.support.processes import alive, children_of
 
 pytestmark = pytest.mark.integration
+EXITED = r"ended with status 3, as OddSource\.act \(OddSource\.java:\d+\) called System\.exit"
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +167,7 @@ def test_a_stop_that_hangs_ends_with_the_process(
 def test_a_connector_that_exits(odd: Plugin) -> None:
     running = Running(odd, taskConfigs="exit")
     running.start()
-    with pytest.raises(ConnectError, match=r"(?s)\(OddSource\) ended with status 3; it printed last: .*last line"):
+    with pytest.raises(ConnectError, match=rf"(?s)\(OddSource\) {EXITED}; it printed last: .*last line"):
         running.connector.task_configs().result(60)
     running.stop()
 
@@ -228,7 +229,7 @@ def test_a_call_beside_one_that_hangs_is_repeated(odd: Plugin) -> None:
 
 def test_a_validation_that_exits(odd: Plugin) -> None:
     cls = type("OddSource", (source_connector_class(odd),), {"hosts": SharedHosts(idle_s=0.1)})
-    with pytest.raises(HostEndedError, match=r"(?s)ended with status 3; it printed last: .*last line"):
+    with pytest.raises(HostEndedError, match=rf"(?s){EXITED}; it printed last: .*last line"):
         cls().validate({"name": "a", "validate": "exit"})
 
 

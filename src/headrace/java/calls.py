@@ -113,7 +113,7 @@ class Calls:
         self._waiting: dict[int, Future[Any]] = {}
         self._over = False
         self.exit_called: ExitCalled | None = None
-        """What the other end has said before its end, if Java code has ended it."""
+        """The last message of the other end, if Java code has ended it."""
 
     def report_exit(self, caller: str | None) -> None:
         """Tell the other end that Java code has called ``System.exit``. Any thread."""

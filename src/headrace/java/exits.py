@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said when Java code ends this process by ``System.exit``: a line of its output, and a report to its worker.
+"""Messages of a process that Java code ends by ``System.exit``: a line of its output, and a report to its worker.
 
 Nobody waits for the status of a task's process: without them it is just lost. The end of the interpreter does not
 destroy the JVM, so its shutdown hooks run if Java code has ended the process, and not if that was halted.

@@ -46,7 +46,7 @@ _CRASH: Final = re.compile(
 
 
 _EXPLAINED: Final = re.compile(rb"java\.lang\.OutOfMemoryError|^Traceback ", re.MULTILINE)
-"""What is printed by a host that ends itself: for a lack of memory, or an error of its Python."""
+"""Lines of a host that has ended itself: for a lack of memory, or an error of its Python."""
 
 
 class HostEndedError(ConnectError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process can tell about its own end, which no process waits for: who has ended it, and with which status."""
+"""Reports of a process about its own end, which no process waits for: who has ended it, and with which status."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process tells about its own end."""
+"""Reports of a process about its own end."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class AttachedProcess:
         self.pid = attach.pid
         self.answers = AnswerThreads(name)
         self.exit_called: ExitCalled | None = None
-        """What it has said before its end, if Java code has ended it."""
+        """Its last message, if Java code has ended it."""
         self._local = attach.machine == this_machine()
         """True if its pid is valid here."""
         self._mark = attach.mark

@@ -93,7 +93,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """What is known of the end of the attempt's process, just before ``ProcessGone``, in words after "was lost"."""
+    """The end of the attempt's process as far as it is known, in words after "was lost"; before ``ProcessGone``."""
 
     process: int
     how: str

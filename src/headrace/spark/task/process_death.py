@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known about the end of a process that was lost, in words. Pure."""
+"""The end of a process that was lost, as far as it is known, in words. Pure."""
 
 from __future__ import annotations
 
