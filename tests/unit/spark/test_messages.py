@@ -25,6 +25,7 @@ EXAMPLES = [
     messages.LogLevels({"root": 30, "a.b": 5}),
     messages.Attach("k", 1, "h"),
     messages.Log("l", 20, "text"),
+    messages.ExitCalled("a.Task.poll (Task.java:76)"),
     messages.RunFrameJob(3, FrameJob("m:f", {"a": "1"}), Endpoint("/tmp/s", b"key"), b"schema"),
     messages.CancelFrameJob(3),
     messages.FrameJobEnded(3, 2, b"schema", messages.FrameFault.DATA, "why"),
