@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in a list of Java's records as Python's, column by column."""
+"""Contents of a list of Java's records as Python's, column by column."""
 
 from __future__ import annotations
 
