@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -13,23 +15,28 @@ from confluent_kafka import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.java_connect import fetch
 from headrace.api.converter import SchemaAndValue
 from headrace.api.errors import DataError
 from headrace.api.record import SinkRecord
+from headrace.api.sink import TopicPartition
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.java.put_records import PutRecords, java_put_records, put_record
 from headrace.java.records import java_sink_record, python_sink_record
+from headrace.java.sink_task import sink_task_class
 from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.plugins.discovery import plugins_of
 from headrace.task.errors.processing_context import ConsumedRecord, ProcessingContext
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
-from headrace.task.sink.java_sink_records import JavaSinkRecordConverter, create_java_converter
+from headrace.task.sink.java_sink_records import create_java_converter
+from headrace.task.sink.sink_batch import SinkBatch, SinkBatches
 from headrace.task.sink.sink_record_converter import HeadersReader, Reader, SinkRecordConverter
 from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.task_steps import TaskSteps
 from headrace.task.transformation_chain import create_transformation_chain
+from tests.support.debian import or_skip
 
 KAFKA: Final = "org.apache.kafka.connect"
 BASE: Final = {"name": "c", "connector.class": "FileStreamSink", "topics": "a", "errors.tolerance": "all"}
@@ -65,6 +72,13 @@ HEADERS: Final = st.one_of(
         st.tuples(st.sampled_from(["h", "bad"]), st.sampled_from([None, b"1", b"true", b"[1,2]", b"text"])), max_size=3
     ),
 )
+NOT_PYTHONS: Final = {
+    "a year": b'{"schema":{"type":"int64","name":"org.apache.kafka.connect.data.Timestamp"},"payload":253402300800000}',
+    "half a pair": b'{"schema":{"type":"string"},"payload":"\\ud800"}',
+    "a list as key": b'{"schema":{"type":"map","keys":{"type":"array","items":{"type":"int32"}},'
+    b'"values":{"type":"int32"}},"payload":[[[1],2]]}',
+}
+"""Values that Java holds, and Python does not."""
 TIMES: Final = st.sampled_from([(0, -1), (1, 5), (2, 9)])
 MESSAGES: Final = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), DATA, DATA, TIMES, HEADERS), max_size=12)
 
@@ -106,8 +120,7 @@ def converter_of(chain: str, in_java: bool) -> tuple[Any, Failures]:
     assembly: Any = SimpleNamespace(config=config, plugins=plugins, converters=converters)
     java = create_java_converter(assembly, steps, ours, errors)
     assert java is not None
-    parts = java._key, java._value, java._transformations, errors
-    return JavaSinkRecordConverter(ours, *parts, at_least=0), failures
+    return java, failures
 
 
 @pytest.mark.parametrize("chain", CHAINS)
@@ -152,15 +165,63 @@ def shown(record: SinkRecord) -> SinkRecord:
     return python_sink_record(java_sink_record(record))
 
 
-def test_few_records_are_converted_one_by_one() -> None:
+@pytest.mark.parametrize("size", [1, 2, 299, 300])
+@pytest.mark.parametrize("chain", CHAINS)
+def test_the_same_for_every_size_of_a_batch(chain: str, size: int) -> None:
+    """Also of a later batch, and of the records that fail, are dropped, or have another topic or no timestamp."""
+    found = []
+    for in_java in (False, True):
+        converter, failures = converter_of(chain, in_java)
+        batches = [converter.records(ConsumedMessages(numbered(size, first))) for first in (0, 1, 4, 0)]
+        assert all(isinstance(each, PutRecords) is in_java for each in batches if each)
+        assert sum(map(len, batches)) < 4 * size and failures.found
+        found.append(
+            ([[shown(record) for record in batch] for batch in batches], failures.found, failures.steps.counts())
+        )
+    assert found[1] == found[0]
+
+
+def numbered(size: int, first: int) -> list[Message]:
+    """Consumed records of two topics: each fourth one's value is no JSON, some have neither value nor timestamp."""
+    data = [b"{", None, b'{"schema":{"type":"string"},"payload":"7"}', b'{"schema":{"type":"string"},"payload":"12"}']
+    rows = [
+        ("ab"[row % 3 == 1], row % 2, None, data[row % 4], (row % 3, row), [("h", b"%d" % row)] if row % 5 else None)
+        for row in range(first, first + size)
+    ]
+    return messages(rows)
+
+
+@pytest.mark.parametrize("size", [1, 300])
+@pytest.mark.parametrize("value", NOT_PYTHONS.values(), ids=NOT_PYTHONS)
+def test_what_python_cannot_hold_reaches_the_task(value: bytes, size: int, tmp_path: Path) -> None:
+    """Also what is left of a batch after a rebalance; lineage reads the schema, and reports what was consumed."""
+    converter, failures = converter_of("json", in_java=True)
+    records = converter.records(ConsumedMessages(messages([("a", 0, None, value, (1, 5), None)] * size)))
+    assert (len(records), failures.found) == (size, [])
+    with pytest.raises(DataError):
+        print(records[0].value)
+    assert records[0].value_schema is not None
+    task, file = sink_task_class(or_skip(fetch), "org.apache.kafka.connect.file.FileStreamSinkTask")(), tmp_path / "put"
+    task.start({"file": str(file)})
+    batches, batch = SinkBatches(task, converter), SinkBatch(records)
+    kept = batches.without(batch, {TopicPartition("a", 1)})
+    batches.put(batch)
+    batches.put(kept)
+    task.stop()
+    assert file.read_bytes().count(b"\n") == 2 * size
+    for java in (*java_put_records(records), *java_put_records(kept.records)):
+        consumed, row = put_record(java).consumed
+        assert consumed.values[row] == value
+
+
+def test_records_of_an_earlier_batch_are_found_when_others_have_been_put() -> None:
     converter, _ = converter_of("json", in_java=True)
-    (message,) = messages([("a", 0, None, b'{"schema":null,"payload":1}', (1, 5), [("h", b"1")])])
-    usual = JavaSinkRecordConverter(
-        converter._converter, converter._key, converter._value, converter._transformations, converter._errors
-    )
-    few = usual.records(ConsumedMessages([message] * 299))
-    assert isinstance(few, list) and few[0].headers.last_with_name("h").value == 1
-    assert isinstance(usual.records(ConsumedMessages([message] * 300)), PutRecords)
+    batches = [converter.records(ConsumedMessages(numbered(8, first))) for first in (0, 100)]
+    earlier, later = (java_put_records(batch)[1] for batch in batches)
+    with ThreadPoolExecutor(1) as other:
+        found = [other.submit(put_record, java).result() for java in (earlier, later)]
+    assert [each.value for each in found] == ["7", "7"]
+    assert [each.consumed[0].timestamps[each.consumed[1]] for each in found] == [(2, 2), (0, 102)]
 
 
 def test_a_records_headers_are_its_own() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers, bytes and texts that cross between Python and Java as one array, not one by one."""
+"""Numbers, bytes and texts that cross between Python and Java as one array: JPype would convert one after the other."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from headrace.java.jvm import java_class, jpype
 _NULL: Final = -1
 _COPIED_AT_ONCE: Final = 32 * 1024 * 1024
 """Bytes of a column; those of a longer one cross one by one, as their copies would take the memory of it thrice."""
-_JAVA: Final = {"i": "JInt", "q": "JLong", "d": "JDouble"}
-"""JPype's names of Java's types, by the type codes of the module ``array``."""
+_COPIED_AS_BUFFER: Final = 4096
+"""Bytes from which on it takes less to make a buffer of them, which Java copies at once."""
 
 
 def python_numbers(kind: str, numbers: Any) -> list[Any]:
@@ -27,18 +27,43 @@ def python_numbers(kind: str, numbers: Any) -> list[Any]:
     return found.tolist()
 
 
-def java_numbers(kind: str, numbers: Sequence[Any]) -> Any:
-    """Return numbers as an array of Java's; ``kind`` is their type code in the module ``array``."""
-    bridge = jpype()
-    return bridge.JArray(getattr(bridge, _JAVA[kind]))(memoryview(array(kind, numbers)))
+def integers(numbers: Iterable[int]) -> Any:
+    """Return an ``int[]``."""
+    return _arrays("int")(memoryview(array("i", numbers)))
+
+
+def longs(numbers: Iterable[int]) -> Any:
+    """Return a ``long[]``. Raise OverflowError for a number that is none."""
+    return _arrays("long")(memoryview(array("q", numbers)))
+
+
+def doubles(numbers: Iterable[float]) -> Any:
+    """Return a ``double[]``."""
+    return _arrays("double")(memoryview(array("d", numbers)))
+
+
+def booleans(values: Iterable[bool]) -> Any:
+    """Return a ``boolean[]``; ``values`` are not empty."""
+    return _arrays("boolean")(memoryview(bytes(values)).cast("?"))
+
+
+def array_of(kind: str, elements: Sequence[Any]) -> Any:
+    """Return an array of the elements; ``kind`` is their class."""
+    return _arrays(kind)(elements)
+
+
+def nulls(kind: str, size: int) -> Any:
+    """Return an array of that class, of as many nulls."""
+    return _arrays(kind)(size)
 
 
 def joined_bytes(column: Sequence[bytes | None]) -> Any:
-    """Return all bytes of a column as one of Java's arrays, copied at once."""
-    joined = bytearray().join(filter(None, column))
-    made = jpype().JArray(jpype().JByte)(len(joined))
-    if joined:
-        jpype().nio.convertToDirectBuffer(joined).get(made)
+    """Return all bytes of a column as one ``byte[]``."""
+    data = bytearray().join(filter(None, column))
+    if len(data) < _COPIED_AS_BUFFER:
+        return _arrays("byte")(bytes(data))
+    made = _arrays("byte")(len(data))
+    jpype().nio.convertToDirectBuffer(data).get(made)
     return made
 
 
@@ -83,6 +108,12 @@ def text_column(column: Any) -> list[str]:
         return [joined[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     units = joined.encode("utf-16-le")
     return [units[2 * start : 2 * end].decode("utf-16-le") for start, end in zip([0, *ends], ends, strict=False)]
+
+
+@cache
+def _arrays(kind: str) -> Any:
+    """Return the class of arrays of a class or a primitive type."""
+    return java_class(f"{kind}[]")
 
 
 @cache

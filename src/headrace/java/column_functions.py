@@ -57,12 +57,12 @@ def _copied(make: Callable[[Cell, Cell, Cell], Handle]) -> Callable[[Cell, Cell,
 
 
 def _new_struct(schema: Cell) -> Handle:
-    return after(for_any_number(schema.value()), constructor(f"{_DATA}.Struct", f"{_DATA}.Schema"))
+    return after(schema.for_any("int"), constructor(f"{_DATA}.Struct", f"{_DATA}.Schema"))
 
 
 def _put_field(structs: Cell, field: Cell, values: Cell) -> Handle:
     put = method(f"{_DATA}.Struct", "put", f"{_DATA}.Field", _OBJECT)
-    return of_same(put, structs.element(), for_any_number(field.value()), values.element())
+    return of_same(put, structs.element(), field.for_any("int"), values.element())
 
 
 def _put_entry(maps: Cell, keys: Cell, values: Cell) -> Handle:

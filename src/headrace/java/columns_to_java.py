@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from headrace.api.errors import DataError
 from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Struct, Type
-from headrace.java.arrays import java_numbers, joined_bytes, joined_texts
+from headrace.java.arrays import doubles, integers, joined_bytes, joined_texts, longs
 from headrace.java.column_functions import column_functions
 from headrace.java.errors import python_error
 from headrace.java.functions import objects
@@ -142,17 +142,17 @@ def _struct_writer(schema: Schema) -> ColumnWriter:
     return write
 
 
-def _numbers(kind: str, numbers: str, values: Sequence[Any]) -> Any:
-    stream, function = column_functions().numbers[numbers]
-    return stream(java_numbers(kind, values)).mapToObj(function).toArray()
+def _numbers(array_of: Callable[[Sequence[Any]], Any], name: str, values: Sequence[Any]) -> Any:
+    stream, function = column_functions().numbers[name]
+    return stream(array_of(values)).mapToObj(function).toArray()
 
 
 def _booleans(values: Sequence[Any]) -> Any:
-    return _numbers("i", "java.lang.Boolean", values)
+    return _numbers(integers, "java.lang.Boolean", values)
 
 
 def _milliseconds(schema: Schema, values: Sequence[Any]) -> Any:
-    return _numbers("q", "java.util.Date", [milliseconds(schema, value) for value in values])
+    return _numbers(longs, "java.util.Date", [milliseconds(schema, value) for value in values])
 
 
 def _texts(values: Sequence[Any]) -> Any:
@@ -186,7 +186,7 @@ def _maps(keys: ColumnWriter, values: ColumnWriter, maps: Sequence[Any]) -> Any:
 
 def _cut(function: RowFunction, joined: Any, ends: list[int]) -> Any:
     """Return the parts of what is joined, by their ends."""
-    return function(len(ends), joined, java_numbers("i", [0, *ends[:-1]]), java_numbers("i", ends))
+    return function(len(ends), joined, integers([0, *ends[:-1]]), integers(ends))
 
 
 def _schemaless(values: Sequence[Any]) -> Any:
@@ -214,12 +214,12 @@ _LOGICAL: Final[Mapping[str | None, Callable[[Schema, Sequence[Any]], Any]]] = {
     TIMESTAMP: _milliseconds,
 }
 _PRIMITIVES: Final[Mapping[Type, ColumnWriter]] = {
-    Type.INT8: functools.partial(_numbers, "q", "java.lang.Byte"),
-    Type.INT16: functools.partial(_numbers, "q", "java.lang.Short"),
-    Type.INT32: functools.partial(_numbers, "q", "java.lang.Integer"),
-    Type.INT64: functools.partial(_numbers, "q", "java.lang.Long"),
-    Type.FLOAT32: functools.partial(_numbers, "d", "java.lang.Float"),
-    Type.FLOAT64: functools.partial(_numbers, "d", "java.lang.Double"),
+    Type.INT8: functools.partial(_numbers, longs, "java.lang.Byte"),
+    Type.INT16: functools.partial(_numbers, longs, "java.lang.Short"),
+    Type.INT32: functools.partial(_numbers, longs, "java.lang.Integer"),
+    Type.INT64: functools.partial(_numbers, longs, "java.lang.Long"),
+    Type.FLOAT32: functools.partial(_numbers, doubles, "java.lang.Float"),
+    Type.FLOAT64: functools.partial(_numbers, doubles, "java.lang.Double"),
     Type.BOOLEAN: _booleans,
     Type.STRING: _texts,
     Type.BYTES: _bytes,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from headrace.api.errors import DataError
 from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord, TimestampType
 from headrace.api.schema import Schema
-from headrace.java.arrays import java_numbers
+from headrace.java.arrays import integers, longs
 from headrace.java.columns_to_java import java_column, java_columns
 from headrace.java.functions import Cell, Handle, constructor, for_any_number, method, objects, of_same
 from headrace.java.jvm import java_class
@@ -54,15 +54,15 @@ def java_sink_records(records: Sequence[SinkRecord]) -> Any:
     return _functions().sink_record(
         len(records),
         _topics(records),
-        java_numbers("i", [each.kafka_partition for each in records]),
+        integers([each.kafka_partition or 0 for each in records]),
         *_keys_and_values(records),
-        java_numbers("q", [each.kafka_offset for each in records]),
+        longs([each.kafka_offset for each in records]),
         java_column(Schema.INT64, [each.timestamp for each in records]),
         _timestamp_types([each.timestamp_type for each in records]),
         _headers(records),
         java_column(Schema.STRING, [each.original_topic for each in records]),
         java_column(Schema.INT32, [each.original_kafka_partition for each in records]),
-        java_numbers("q", [each.original_kafka_offset for each in records]),
+        longs([each.original_kafka_offset for each in records]),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from headrace.api.source import RecordMetadata
-from headrace.java.arrays import java_numbers
+from headrace.java.arrays import integers, longs
 from headrace.java.functions import (
     Cell,
     after,
@@ -50,10 +50,10 @@ class CommittedRecords:
         numbers = {partition: number for number, partition in enumerate(dict.fromkeys(partitions))}
         self._records.put(records)
         self._partitions.put(java_class("java.util.ArrayList")([java_partition(topic, each) for each in numbers]))
-        self._rows.put(java_numbers("i", rows))
-        self._numbers.put(java_numbers("i", [numbers[each] for each in partitions]))
-        self._offsets.put(java_numbers("q", offsets))
-        self._timestamps.put(java_numbers("q", [_UNKNOWN if each is None else each for each in timestamps]))
+        self._rows.put(integers(rows))
+        self._numbers.put(integers([numbers[each] for each in partitions]))
+        self._offsets.put(longs(offsets))
+        self._timestamps.put(longs([_UNKNOWN if each is None else each for each in timestamps]))
         try:
             call(self._commit, java_class("java.lang.Integer")(len(rows)))
         finally:

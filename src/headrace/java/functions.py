@@ -173,13 +173,13 @@ class Cell:
         """Return ``function`` with the value as its first argument."""
         return _invoke().handles.foldArguments(function, self._get)
 
-    def value(self) -> Handle:
-        """Return the function without parameters that returns the value."""
-        return self._get
-
     def element(self) -> Handle:
         """Return the function that returns the element at an index of the value, which is an array."""
         return self.bound_to(_invoke().handles.arrayElementGetter(self._kind))
+
+    def for_any(self, parameter: str) -> Handle:
+        """Return the function of one parameter, of that class, that returns the value."""
+        return _invoke().handles.dropArguments(self._get, 0, _classes([parameter]))
 
 
 def for_any_number(function: Handle) -> Handle:
@@ -196,7 +196,7 @@ def for_each_number(function: Handle) -> Handle:
 
 def objects(*values: Any) -> Any:
     """Return an array of Java objects."""
-    return jpype().JArray(java_class("java.lang.Object"))(values)
+    return _object_array()(values)
 
 
 @cache
@@ -223,15 +223,13 @@ class BatchFunction:
 
         The function is called once for each, in order; one that throws has the result of ``recover``, which may raise.
         """
-        results, size = self._results, elements.size()
+        results, remaining, each = self._results, elements, for_each("java.util.List", "Consumer")
         try:
-            while (done := results.size()) < size:
-                remaining = objects(elements.subList(done, size), self._each)
-                error = for_each("java.util.List", "Consumer").invokeWithArguments(remaining)
-                if error is not None:
-                    failed = results.size()
-                    again = partial(call, self._single, elements.get(failed))
-                    results.add(recover(failed, _thrown(error), again))
+            while (error := each.invokeWithArguments(objects(remaining, self._each))) is not None:
+                failed = results.size()
+                again = partial(call, self._single, elements.get(failed))
+                results.add(recover(failed, _thrown(error), again))
+                remaining = elements.subList(failed + 1, elements.size())
             return java_class("java.util.ArrayList")(results)
         finally:
             results.clear()
@@ -254,6 +252,11 @@ def without_nulls(elements: Any) -> Any:
 
 def _classes(names: Sequence[str]) -> list[Any]:
     return [(_primitives().get(name) or java_class(name)).class_ for name in names]
+
+
+@cache
+def _object_array() -> Any:
+    return jpype().JArray(java_class("java.lang.Object"))
 
 
 @cache

@@ -14,11 +14,9 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from headrace.api.record import SinkRecord
-from headrace.java.consumed_functions import Origins, put_function, rows
 from headrace.java.errors import python_error
-from headrace.java.functions import BatchFunction
 from headrace.java.jvm import java_class, jpype
-from headrace.java.records import java_sink_record, python_sink_record
+from headrace.java.records import JavaContents, java_sink_record, python_sink_record
 
 _RUNTIME: Final = "org.apache.kafka.connect.runtime"
 
@@ -36,11 +34,10 @@ class _PutBatch:
 class PutRecords(Sequence[SinkRecord]):
     """Records to put that are Java's; each is Python's where it is asked for. Task's thread, but for reports."""
 
-    def __init__(self, records: Any, origins: Origins, python_record: Callable[[Any, int], SinkRecord]) -> None:
-        """``records`` is a Java list of sink records; ``python_record`` makes Python's of one and its place."""
-        put = BatchFunction(put_function(origins, _put_batch(python_record), records))
+    def __init__(self, java: Any, python_record: Callable[[Any, int], SinkRecord]) -> None:
+        """``java`` is a Java list of what is put; ``python_record`` makes Python's of a record and its place."""
         self._python_record = python_record
-        self.java = put(rows(len(origins.topics)), not_expected)
+        self.java = java
 
     def __len__(self) -> int:
         return int(self.java.size())
@@ -52,7 +49,7 @@ class PutRecords(Sequence[SinkRecord]):
         return self._python_record(self.java.get(place), place)
 
 
-def _put_batch(python_record: Callable[[Any, int], SinkRecord]) -> Any:
+def put_batch(python_record: Callable[[Any, int], SinkRecord]) -> Any:
     """Return what Java's records hold in place of the consumed key, by which ``put_record`` finds Python's."""
     return jpype().JProxy(_types().supplier, inst=_PutBatch(python_record), convert=True)
 
@@ -63,8 +60,12 @@ def java_put_records(records: Sequence[SinkRecord]) -> Any:
     if isinstance(records, PutRecords):
         return array_list(records.java)
     types = _types()
-    batch, put = _put_batch(lambda _, place: records[place]), []
+    batch, put = put_batch(lambda _, place: records[place]), []
     for place, record in enumerate(records):
+        # Python may be unable to hold what is in a record that was made in Java.
+        if isinstance(record, JavaContents) and hasattr(record, "java"):
+            put.append(record.java)
+            continue
         java = java_sink_record(record)
         where = record.original_topic, record.original_kafka_partition or 0, record.original_kafka_offset
         put.append(types.internal(types.context(types.consumed(*where, batch, types.integer(place))), java))

@@ -8,9 +8,9 @@ what Java's offset reader returns as well.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, Final
 
 from headrace.api.errors import DataError
 from headrace.api.headers import Header, Headers
@@ -19,18 +19,16 @@ from headrace.java.jvm import java_class, jpype
 from headrace.java.to_java import java_map, java_schema, java_value
 from headrace.java.to_python import python_schema, python_value, schemaless
 
-S = TypeVar("S", bound=SinkRecord)
-
 
 def python_source_record(record: Any) -> SourceRecord:
     """Return a Java `SourceRecord` as headrace's. Raise DataError if Python cannot hold its data."""
     return SourceRecord(schemaless(record.sourcePartition()), schemaless(record.sourceOffset()), *contents(record))
 
 
-def python_sink_record(record: Any, cls: type[S] = SinkRecord) -> S:  # type: ignore[assignment]
-    """Return a Java `SinkRecord` as headrace's, of a class. Raise DataError if Python cannot hold its data."""
+def python_sink_record(record: Any) -> SinkRecord:
+    """Return a Java `SinkRecord` as headrace's. Raise DataError if Python cannot hold its data."""
     topic, partition, key_schema, key, value_schema, value, timestamp, headers = contents(record)
-    return cls(
+    return SinkRecord(
         topic,
         partition,
         key_schema,
@@ -39,12 +37,32 @@ def python_sink_record(record: Any, cls: type[S] = SinkRecord) -> S:  # type: ig
         value,
         int(record.kafkaOffset()),
         timestamp,
-        TimestampType(str(record.timestampType().name)),
+        _timestamp_type(record),
         headers,
         str(record.originalTopic()),
         _int(record.originalKafkaPartition()),
         int(record.originalKafkaOffset()),
     )
+
+
+class JavaContents:
+    """Base of classes of sink records that are in Java: each part is converted where it is read first.
+
+    Reading a part raises DataError if Python cannot hold it.
+    """
+
+    __slots__ = ()
+
+    java: Any
+    """The Java record. A record that is derived of this one has none."""
+
+    def __getattr__(self, name: str) -> Any:
+        part = _SINK_PARTS.get(name)
+        if part is None:
+            raise AttributeError(name)
+        value = part(self.java)
+        setattr(self, name, value)
+        return value
 
 
 def java_source_record(record: SourceRecord) -> Any:
@@ -121,7 +139,7 @@ def contents(record: Any) -> tuple[Any, ...]:
     """Return topic, Kafka partition, key and value with their schemas, timestamp and headers of a Java record."""
     key, value = record.keySchema(), record.valueSchema()
     return (
-        None if (topic := record.topic()) is None else str(topic),
+        _topic(record),
         _int(record.kafkaPartition()),
         python_schema(key),
         python_value(key, record.key()),
@@ -147,8 +165,33 @@ def _header(header: Any) -> Header:
     return Header(str(header.key()), python_value(schema, header.value()), python_schema(schema))
 
 
+def _topic(record: Any) -> str | None:
+    return None if (topic := record.topic()) is None else str(topic)
+
+
+def _timestamp_type(record: Any) -> TimestampType:
+    return TimestampType(str(record.timestampType().name))
+
+
 def _int(value: Any) -> int | None:
     return None if value is None else int(value)
+
+
+_SINK_PARTS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "topic": _topic,
+    "kafka_partition": lambda java: _int(java.kafkaPartition()),
+    "key_schema": lambda java: python_schema(java.keySchema()),
+    "key": lambda java: python_value(java.keySchema(), java.key()),
+    "value_schema": lambda java: python_schema(java.valueSchema()),
+    "value": lambda java: python_value(java.valueSchema(), java.value()),
+    "kafka_offset": lambda java: int(java.kafkaOffset()),
+    "timestamp": lambda java: _int(java.timestamp()),
+    "timestamp_type": _timestamp_type,
+    "_headers": headers_of,
+    "original_topic": lambda java: str(java.originalTopic()),
+    "original_kafka_partition": lambda java: _int(java.originalKafkaPartition()),
+    "original_kafka_offset": lambda java: int(java.originalKafkaOffset()),
+}
 
 
 @functools.cache

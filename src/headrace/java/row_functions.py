@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
-from headrace.java.arrays import java_numbers
+from headrace.java.arrays import integers
 from headrace.java.functions import Cell, Handle, after, as_interface
 from headrace.java.jvm import java_class
 
@@ -45,7 +45,7 @@ class RowFunction:
 def elements_at(elements: Any, places: Sequence[int]) -> Any:
     """Return an array of the elements at some places of an array of objects; that behind the last one is null."""
     with_null = java_class("java.util.Arrays").copyOf(elements, len(elements) + 1)
-    return _elements_at()(len(places), with_null, java_numbers("i", places))
+    return _elements_at()(len(places), with_null, integers(places))
 
 
 @cache

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.record import SinkRecord
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.sink_connector_config import SinkConnectorConfig
-from headrace.java import consumed_functions as functions
-from headrace.java.functions import BatchFunction, Recover, without, without_nulls
-from headrace.java.put_records import PutRecords, not_expected
-from headrace.java.records import java_header_list, python_sink_record
+from headrace.java.consumed_functions import DataFunction, Origins, PutFunction, RecordFunction
+from headrace.java.functions import Recover, without, without_nulls
+from headrace.java.put_records import PutRecords, not_expected, put_batch
+from headrace.java.records import JavaContents, java_header_list
 from headrace.kafka.data.consumed_messages import ConsumedMessages, RawHeaders
 from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.processing_context import ConsumedRecord, Operation
@@ -33,8 +33,6 @@ from headrace.task.transformation_chain import TransformationChain
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_WORTH_FUNCTIONS: Final = 300
-"""Records for which it takes less to make functions of Java's than to convert each by itself."""
 _MOST_LISTS: Final = 1_000
 """Different headers in a batch of which the lists are kept."""
 
@@ -48,7 +46,7 @@ class JavaReader:
 
 
 class JavaSinkRecordConverter:
-    """Converts large batches in Java, and all others by ``converter``. Task's thread only.
+    """Does in Java what ``converter`` does. Task's thread only.
 
     No transformation is applied to a record twice, unless it failed. Records that fail are handled as there.
     """
@@ -60,23 +58,23 @@ class JavaSinkRecordConverter:
         value: JavaReader,
         transformations: Sequence[JavaStep],
         errors: RetryWithTolerance[ConsumedRecord],
-        at_least: int = _WORTH_FUNCTIONS,
     ) -> None:
-        """``at_least`` is the size from which a batch counts as large."""
-        self._at_least = at_least
+        """``converter`` reads headers, and is closed."""
         self._converter = converter
         self._key = key
         self._value = value
         self._transformations = transformations
         self._errors = errors
 
+    @cached_property
+    def _functions(self) -> _Functions:
+        return _Functions(self._key, self._value)
+
     def records(self, messages: ConsumedMessages) -> Sequence[SinkRecord]:
         """Return records in order, as ``SinkRecordConverter.records`` does."""
-        if len(messages) < self._at_least:
-            return self._converter.records(messages)
-        rows = _Rows(messages, self._errors)
-        rows.read("keys", self._key)
-        rows.read("values", self._value)
+        rows = _Rows(messages, self._functions, self._errors)
+        rows.read("keys")
+        rows.read("values")
         rows.read_headers(self._converter.headers)
         self._errors.steps.converted(len(messages), len(rows))
         rows.make_records()
@@ -114,12 +112,29 @@ def _reader(
     return None if java is None else JavaReader(reader.operation, java)
 
 
+class _Functions:
+    """The functions of a task, which all its batches use: to make them takes some milliseconds."""
+
+    def __init__(self, key: JavaReader, value: JavaReader) -> None:
+        self.origins = Origins()
+        self.operations = {"keys": key.operation, "values": value.operation}
+        self.data = {"keys": self._data(key), "values": self._data(value)}
+        self.records = RecordFunction(self.origins, TIMESTAMP_TYPES)
+        self.put = PutFunction(self.origins)
+
+    def _data(self, reader: JavaReader) -> DataFunction:
+        return DataFunction(reader.converter, self.origins)
+
+
 class _Rows:
     """Messages with what is made of each so far. A row that is skipped or dropped is removed from all."""
 
-    def __init__(self, messages: ConsumedMessages, errors: RetryWithTolerance[ConsumedRecord]) -> None:
-        self._messages = messages
+    def __init__(
+        self, messages: ConsumedMessages, functions: _Functions, errors: RetryWithTolerance[ConsumedRecord]
+    ) -> None:
+        self._functions = functions
         self._errors = errors
+        self._keep(messages)
         self._columns: dict[str, Any] = {}
         self._headers: Sequence[Any] | None = None
         self._records: Any = None
@@ -127,13 +142,13 @@ class _Rows:
     def __len__(self) -> int:
         return len(self._messages)
 
-    def read(self, name: str, reader: JavaReader) -> None:
+    def read(self, name: str) -> None:
         """Fill a column with what a converter makes of the bytes of ``name``, keys or values."""
         if not self._messages:
             return
         column, skipped = getattr(self._messages, name), set[int]()
-        read = BatchFunction(functions.data_function(reader.converter, self._messages.topics, column))
-        self._columns[name] = read(functions.rows(len(column)), self._recover(reader.operation, skipped))
+        recover = self._recover(self._functions.operations[name], skipped)
+        self._columns[name] = self._functions.data[name](column, recover)
         self._remove(skipped)
 
     def read_headers(self, reader: HeadersReader) -> None:
@@ -155,18 +170,14 @@ class _Rows:
 
     def make_records(self) -> None:
         """Make Java's records of all columns."""
-        messages = self._messages
-        if not messages:
-            self._records = functions.rows(0)
-            return
-        timestamps = [timestamp if kind else None for kind, timestamp in messages.timestamps]
-        times = functions.Times(timestamps, [TIMESTAMP_TYPES[kind] for kind, _ in messages.timestamps])
-        data = self._columns["keys"], self._columns["values"], self._headers
-        made = BatchFunction(functions.record_function(_origins(messages), times, *data))
-        self._records = made(functions.rows(len(messages)), not_expected)
+        if self._messages:
+            data = self._columns["keys"], self._columns["values"], self._headers
+            self._records = self._functions.records(*data, self._messages.timestamps, not_expected)
 
     def transform(self, step: JavaStep) -> None:
         """Replace each record by what ``step`` returns."""
+        if not self._messages:
+            return
         before, skipped = len(self), set[int]()
         self._records = step.function(self._records, self._recover(step.operation, skipped))
         if self._records.indexOf(None) >= 0:
@@ -177,8 +188,10 @@ class _Rows:
 
     def put_records(self) -> Sequence[SinkRecord]:
         """Return the records as they are put."""
-        messages = self._messages
-        return PutRecords(self._records, _origins(messages), partial(_python_record, messages)) if messages else []
+        if not self._messages:
+            return []
+        python_record = partial(_python_record, self._messages)
+        return PutRecords(self._functions.put(self._records, put_batch(python_record), not_expected), python_record)
 
     def _recover(self, operation: Operation, skipped: set[int]) -> Recover:
         return recover(self._errors, operation, Originals(self._messages).__getitem__, skipped)
@@ -190,9 +203,14 @@ class _Rows:
             self._columns = {name: without(column, rows) for name, column in self._columns.items()}
 
     def _remove_messages(self, rows: Set[int]) -> None:
-        self._messages = ConsumedMessages(
-            [message for row, message in enumerate(self._messages.messages) if row not in rows]
+        self._keep(
+            ConsumedMessages([message for row, message in enumerate(self._messages.messages) if row not in rows])
         )
+
+    def _keep(self, messages: ConsumedMessages) -> None:
+        self._messages = messages
+        if messages:
+            self._functions.origins.fill(messages.topics, messages.partitions, messages.offsets)
 
 
 class _HeaderLists:
@@ -215,11 +233,13 @@ class _HeaderLists:
         return found
 
 
-def _origins(messages: ConsumedMessages) -> functions.Origins:
-    return functions.Origins(messages.topics, messages.partitions, messages.offsets)
+class _ConsumedJavaRecord(JavaContents, ConsumedSinkRecord):
+    """A record in Java, with a reference to the message it was made of."""
+
+    __slots__ = ("java",)
 
 
 def _python_record(messages: ConsumedMessages, java: Any, row: int) -> SinkRecord:
-    record = python_sink_record(java, ConsumedSinkRecord)
-    record.consumed = messages, row
+    record = _ConsumedJavaRecord.__new__(_ConsumedJavaRecord)
+    record.java, record.consumed = java, (messages, row)
     return record
