@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConnectError, DataError
 from headrace.api.record import SinkRecord, SourceRecord
 from headrace.api.schema import Schema
 from headrace.api.sink import OffsetAndMetadata, TopicPartition
@@ -18,7 +18,7 @@ from headrace.java.jvm import java_class, jpype
 from headrace.java.offset_reader import java_offset_reader
 from headrace.java.partitions import java_offsets, java_partition, python_offsets
 from headrace.java.polled_records import PolledRecords
-from headrace.java.put_records import java_put_records
+from headrace.java.put_records import java_put_records, put_record
 from headrace.java.records import java_sink_record, java_source_record, python_source_record
 from headrace.java.task_contexts import sink_task_context, source_task_context
 from headrace.java.transactions import JavaTransactions
@@ -229,3 +229,26 @@ def test_a_report_that_is_not_tolerated_is_an_exception(records: list[SinkRecord
     java = seen_by_java(errant.java_reporter(), f"{CONNECT}.sink.ErrantRecordReporter")
     with pytest.raises(java_class(f"{CONNECT}.errors.ConnectException"), match="no errors are tolerated"):
         java.report(java_sink_record(records[0]), java_class("java.lang.RuntimeException")("x"))
+
+
+def test_many_records_to_put_know_what_was_consumed_as_single_ones_do() -> None:
+    records = [
+        SinkRecord(f"t{at % 2}", 3, Schema.STRING, f"k{at}", None, {"a": at}, at, original_topic="o")
+        for at in range(50)
+    ]
+    for each in records[:25]:
+        each.original_kafka_partition = 7
+    many, single = java_put_records(records), [java_put_records([each])[0] for each in records]
+    assert [str(each) for each in many] == [str(each) for each in single]
+    assert [put_record(each) for each in many] == records
+    origins = [each.context().original() for each in many]
+    assert [(each.topic(), each.partition(), each.offset()) for each in origins] == [
+        ("o", each.original_kafka_partition, each.original_kafka_offset) for each in records
+    ]
+
+
+def test_a_record_to_put_that_java_cannot_hold_is_named() -> None:
+    records = [SinkRecord("t", 3, None, None, None, at, at) for at in range(30)]
+    records[7] = SinkRecord("t", 3, None, None, None, 2**63, 7)
+    with pytest.raises(DataError, match="cannot hold the value 9223372036854775808"):
+        java_put_records(records)

@@ -13,7 +13,7 @@ from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord, Timesta
 from headrace.api.schema import Schema
 from headrace.java.arrays import integers, longs
 from headrace.java.columns_to_java import java_column, java_columns
-from headrace.java.functions import Cell, Handle, constructor, for_any_number, method, objects, of_same
+from headrace.java.functions import Cell, Handle, after, constructor, for_any_number, method, objects, of_same
 from headrace.java.jvm import java_class
 from headrace.java.polled_records import PolledRecord
 from headrace.java.row_functions import OBJECTS, RowFunction, elements_at
@@ -28,6 +28,10 @@ _SCHEMA: Final = f"{_CONNECT}.data.Schema"
 _HEADERS: Final = f"{_CONNECT}.header.ConnectHeaders"
 _DATA: Final = (_SCHEMA, _OBJECT, _SCHEMA, _OBJECT)
 _SOURCE_RECORD: Final = f"{_CONNECT}.source.SourceRecord"
+_SINK_RECORD: Final = f"{_CONNECT}.sink.SinkRecord"
+_CONSUMED: Final = "org.apache.kafka.clients.consumer.ConsumerRecord"
+_CONTEXT: Final = f"{_CONNECT}.runtime.errors.ProcessingContext"
+_INTERNAL: Final = f"{_CONNECT}.runtime.InternalSinkRecord"
 _TYPE: Final = "org.apache.kafka.common.record.TimestampType"
 
 
@@ -64,6 +68,22 @@ def java_sink_records(records: Sequence[SinkRecord]) -> Any:
         java_column(Schema.INT32, [each.original_kafka_partition for each in records]),
         longs([each.original_kafka_offset for each in records]),
     )
+
+
+def internal_sink_records(records: Sequence[SinkRecord], batch: Any) -> Any:
+    """Return an array of Java's records that know what was consumed, with ``batch`` and its place in place of its data.
+
+    Raise what `java_sink_records` does.
+    """
+    functions, count = _functions(), len(records)
+    consumed = functions.consumed(
+        count,
+        java_column(Schema.STRING, [each.original_topic for each in records]),
+        integers([each.original_kafka_partition or 0 for each in records]),
+        longs([each.original_kafka_offset for each in records]),
+        batch,
+    )
+    return functions.internal_sink_record(count, consumed, java_sink_records(records))
 
 
 def _positions(records: Sequence[SourceRecord]) -> tuple[Any, Any]:
@@ -116,12 +136,14 @@ def _headers(records: Sequence[ConnectRecord]) -> Any:
 def _functions() -> SimpleNamespace:
     source = constructor(_SOURCE_RECORD, _MAP, _MAP, _STRING, _INTEGER, *_DATA, _LONG, "java.lang.Iterable")
     sink = constructor(
-        f"{_CONNECT}.sink.SinkRecord",
+        _SINK_RECORD,
         *(_STRING, "int", *_DATA, "long", _LONG, _TYPE, "java.lang.Iterable", _STRING, _INTEGER, "long"),
     )
     add = method(_HEADERS, "add", _STRING, _OBJECT, _SCHEMA)
     sink_kinds = {1: "int[]", 6: "long[]", 12: "long[]"}
     return SimpleNamespace(
+        consumed=RowFunction(_consumed, OBJECTS, "int[]", "long[]", _OBJECT),
+        internal_sink_record=RowFunction(_internal, OBJECTS, OBJECTS),
         add_header=_of_elements(add, *[OBJECTS] * 4),
         headers=RowFunction(lambda: for_any_number(constructor(_HEADERS))),
         sink_record=_of_elements(sink, *(sink_kinds.get(place, OBJECTS) for place in range(13))),
@@ -129,6 +151,17 @@ def _functions() -> SimpleNamespace:
         source_partition=_of_elements(method(_SOURCE_RECORD, "sourcePartition"), OBJECTS),
         source_record=_of_elements(source, *[OBJECTS] * 10),
     )
+
+
+def _consumed(topics: Cell, partitions: Cell, offsets: Cell, batch: Cell) -> Handle:
+    made = constructor(_CONSUMED, _STRING, "int", "long", _OBJECT, _OBJECT)
+    place = method(_INTEGER, "valueOf", "int")
+    return of_same(made, topics.element(), partitions.element(), offsets.element(), batch.for_any("int"), place)
+
+
+def _internal(consumed: Cell, records: Cell) -> Handle:
+    context = after(consumed.element(), constructor(_CONTEXT, _OBJECT))
+    return of_same(constructor(_INTERNAL, _CONTEXT, _SINK_RECORD), context, records.element())
 
 
 def _of_elements(function: Handle, *kinds: str) -> RowFunction:

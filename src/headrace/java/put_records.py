@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, Final
 
+from headrace.api.errors import DataError
 from headrace.api.record import SinkRecord
+from headrace.java.columns_to_records import internal_sink_records
 from headrace.java.errors import python_error
 from headrace.java.jvm import java_class, jpype
 from headrace.java.records import JavaContents, java_sink_record, python_sink_record
 
 _RUNTIME: Final = "org.apache.kafka.connect.runtime"
+_WORTH_COLUMNS: Final = 20
+"""Records that are made of columns in less time than one by one."""
 
 
 class _PutBatch:
@@ -59,8 +64,16 @@ def java_put_records(records: Sequence[SinkRecord]) -> Any:
     array_list = java_class("java.util.ArrayList")
     if isinstance(records, PutRecords):
         return array_list(records.java)
-    types = _types()
-    batch, put = put_batch(lambda _, place: records[place]), []
+    batch = put_batch(lambda _, place: records[place])
+    if len(records) >= _WORTH_COLUMNS and not any(isinstance(each, JavaContents) for each in records):
+        with suppress(DataError):
+            # One of them that cannot be converted is found one by one.
+            return array_list(java_class("java.util.Arrays").asList(internal_sink_records(records, batch)))
+    return array_list(java_class("java.util.Arrays").asList(_one_by_one(records, batch)))
+
+
+def _one_by_one(records: Sequence[SinkRecord], batch: Any) -> list[Any]:
+    types, put = _types(), list[Any]()
     for place, record in enumerate(records):
         # Python may be unable to hold what is in a record that was made in Java.
         if isinstance(record, JavaContents) and hasattr(record, "java"):
@@ -69,7 +82,7 @@ def java_put_records(records: Sequence[SinkRecord]) -> Any:
         java = java_sink_record(record)
         where = record.original_topic, record.original_kafka_partition or 0, record.original_kafka_offset
         put.append(types.internal(types.context(types.consumed(*where, batch, types.integer(place))), java))
-    return array_list(java_class("java.util.Arrays").asList(put))
+    return put
 
 
 def not_expected(row: int, error: Any, again: Callable[[], Any]) -> Any:
