@@ -37,7 +37,8 @@ INSTALLED: Final = (
     *(f"org.apache.kafka:connect-{name}:{KAFKA_VERSION}" for name in ("transforms", "json", "file")),
     f"io.debezium:debezium-connector-postgres:{DEBEZIUM_VERSION}",
 )
-LINES: Final = ["one", "", "größer", '{"a": 1}', "\u2028 and \U0001f600", "the last"]
+LINES: Final = [*["one", "", "größer", '{"a": 1}', "\u2028 and \U0001f600"] * 6, "the last"]
+"""More than the records that cross one by one."""
 ERRORS: Final = "__connect.errors."
 P: Final = "errors.deadletterqueue."
 
@@ -195,13 +196,15 @@ def test_records_of_a_source_stay_in_java(
 def test_records_of_a_sink_stay_in_java(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
-    """In large batches; of small ones, which Python converts, the records fail and are skipped."""
+    """In batches of any size."""
     out, bootstrap = tmp_path / "out.txt", broker.bootstrap_servers
     make_topic(bootstrap, unique)
-    send(bootstrap, unique, [b"10000-01-01"] * 5000)
+    send(bootstrap, unique, [b"10000-01-01"])
     config = {"connector.class": f"java:{FILE_SINK}", "errors.tolerance": "all", **LATE}
     worker.create(unique, **config, topics=unique, file=str(out))
-    assert {line[:3] for line in wait_for_lines(out, 300, 120)} == {"Sat"}
+    assert [line[:3] for line in wait_for_lines(out, 1, 120)] == ["Sat"]
+    send(bootstrap, unique, [b"10000-01-01"] * 5000)
+    assert {line[:3] for line in wait_for_lines(out, 5001, 120)} == {"Sat"}
     worker.delete(unique)
 
 
@@ -210,7 +213,7 @@ def test_steps_in_python_of_a_java_source(
 ) -> None:
     """They have no counterparts in Java: a predicate of one of Java's transformations, and a transformation."""
     file, bootstrap = tmp_path / "lines", broker.bootstrap_servers
-    file.write_text("".join(f"{number}\n" for number in range(10)))
+    file.write_text("".join(f"{number}\n" for number in range(100)))
     config = {
         "connector.class": f"java:{FILE_SOURCE}",
         "transforms": "note,spread,hoist",
@@ -219,16 +222,16 @@ def test_steps_in_python_of_a_java_source(
         "transforms.note.value.literal": "yes",
         "transforms.note.predicate": "even",
         "transforms.spread.type": "spreading_transform.Spread",
-        "transforms.spread.each": "5",
+        "transforms.spread.each": "50",
         "transforms.hoist.type": java("transforms.HoistField$Value"),
         "transforms.hoist.field": "line",
         **EVEN,
         **json_converters(schemas=False),
     }
     worker.create(unique, **of_java(config, "value.converter"), topic=unique, file=str(file))
-    for topic, first in ((f"{unique}-0", 0), (f"{unique}-1", 5)):
-        wait_for_values(bootstrap, topic, 5, 120)
-        notes = {number: [] if number % 2 else [("even", b"yes")] for number in range(first, first + 5)}
+    for topic, first in ((f"{unique}-0", 0), (f"{unique}-1", 50)):
+        wait_for_values(bootstrap, topic, 50, 120)
+        notes = {number: [] if number % 2 else [("even", b"yes")] for number in range(first, first + 50)}
         expected = [(None, b'{"line":"%d"}' % number, note) for number, note in notes.items()]
         assert contents(read_committed(bootstrap, topic)) == expected
     worker.delete(unique)
@@ -237,7 +240,6 @@ def test_steps_in_python_of_a_java_source(
 def test_steps_in_python_of_a_java_sink(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
-    """More records than those from which a batch would be converted in Java."""
     out, bootstrap = tmp_path / "out.txt", broker.bootstrap_servers
     make_topic(bootstrap, unique)
     send(bootstrap, unique, numbers(0, 1000))
