@@ -3,9 +3,10 @@
 
 The rule: in `SLOW_DIRECTORIES` all tests are slow but those of `FIRST`, at least one of each kind of fault, and attacks
 that take seconds; elsewhere none is but those of `SLOW`. Those of `LONG` are long wherever they are: each takes minutes
-on a slow machine, and another of its kind is in the tiers before, or it runs packages of others, whose versions are
-locked, or makes what the docs show, or has a bound that only an idle machine keeps. Property tests run in the first two
-tiers, with few examples in the first one.
+on a slow machine, and another of its kind, or the same with another parameter, is in the tiers before, or it runs
+packages of others, whose versions are locked, or makes what the docs show, or has a bound that only an idle machine
+keeps. Property tests run in the first two tiers, with few examples in the first one. The first two tiers together have
+half an hour on two idle cores: what a new test takes beyond that, another one gives.
 """
 
 from __future__ import annotations
@@ -64,14 +65,12 @@ SLOW: Final = (
     "integration/test_demo.py::test_interrupted_it_leaves_nothing_behind",
     "integration/test_embedded_broker.py",
     "integration/test_health.py",
-    "integration/test_no_java.py",
     "integration/test_quickstart.py",
     "integration/test_plan_and_apply.py",
     "integration/test_guide_of_continuous_integration.py",
     "integration/test_offset_transfer.py",
     "integration/test_deferred_errors.py",
     "integration/test_session_plugins.py",
-    "integration/test_java_on_spark_cluster.py",
     "integration/test_java_retries.py",
     "integration/test_spark_cluster.py",
     "integration/test_standalone.py",
@@ -95,10 +94,7 @@ SLOW: Final = (
     # Java connectors whose processes hang and die
     "java/test_java_hosts.py",
     # two brokers, a worker that is killed, and MirrorMaker of Maven Central
-    "java/test_mirror_acls.py",
     "java/test_mirror_maker.py",
-    # files that Java reads too
-    "java/test_mirror_config.py",
     # a real PostgreSQL
     "integration/test_example_postgresql.py",
     "integration/test_examples_chain.py",
@@ -135,16 +131,12 @@ SLOW: Final = (
     "integration/test_spark_sinks.py::test_a_table_shows_its_columns",
     "integration/test_error_handling.py::test_records_too_large_at_least_once",
     "integration/test_topic_creation.py::test_topics_of_what_comes_back_from_spark",
-    # plugins of Maven Central, and Kafka's own tool
-    "java/test_found_plugins.py",
     # all kinds of requests, and workers that come and go
     "integration/test_audit.py::test_the_life_of_a_connector",
     "integration/test_audit.py::test_a_worker_comes_and_goes",
     # time-outs that have to pass
-    "integration/test_exactly_once_source.py::test_a_separate_offsets_topic",
     "integration/test_exactly_once_source.py::test_at_least_once_loses_nothing",
     "integration/test_offsets_elsewhere.py",
-    "integration/test_spark_sinks.py::test_any_file_system_of_hadoops",
 )
 LONG: Final = (
     # packages of others in locked versions: plugins of Maven Central, taps and targets of PyPI; and the built wheel
@@ -159,6 +151,14 @@ LONG: Final = (
     "integration/test_singer_environments.py",
     "integration/test_wheel.py",
     "security/test_kerberos.py",
+    "integration/test_java_on_spark_cluster.py",
+    "integration/test_no_java.py",
+    "integration/test_shell_completion.py::test_commands_and_connectors_are_completed[fish]",
+    "integration/test_shell_completion.py::test_commands_and_connectors_are_completed[zsh]",
+    "integration/test_spark_sinks.py::test_any_file_system_of_hadoops",
+    "java/test_found_plugins.py",
+    "java/test_mirror_acls.py",
+    "java/test_mirror_config.py",
     # kills of the same kind elsewhere: on a cluster, of each part, at random
     "faults/test_spark_cluster.py::test_executors_are_killed[5]",
     "faults/test_spark_cluster.py::test_sparks_workers_are_killed",
@@ -181,7 +181,46 @@ LONG: Final = (
     "faults/test_frame_jobs.py::test_sparks_jvm_dies_under_a_frame_job",
     "security/test_frame_jobs.py::test_a_query_that_ends_the_jvm_fails_its_own_task_alone",
     "security/test_isolation.py::test_repeated_deaths_of_an_isolated_jvm_affect_only_its_connector",
+    "faults/test_altered_tables.py",
+    "faults/test_broker_restart.py::test_broker_comes_back[stopped]",
+    "faults/test_sinks.py::test_the_broker_is_killed",
+    "faults/test_task_health.py::test_brokers_of_an_idle_sink_that_are_killed_and_started_again",
+    # the same with another parameter, beside the real Java Connect also
+    "console/test_live.py::test_without_a_stream_the_page_asks[held back]",
+    "console/test_live.py::test_without_a_stream_the_page_asks[no stream]",
+    "faults/test_clock_jumps.py::test_no_record_is_lost_or_doubled_when_the_wall_clock_jumps[ten years, and back]",
+    "faults/test_disk_full.py::test_nothing_is_lost_or_doubled[home]",
+    "faults/test_disk_full.py::test_nothing_is_lost_or_doubled[log]",
+    "faults/test_disk_full.py::test_nothing_is_lost_or_doubled[spark]",
+    "faults/test_disk_full.py::test_nothing_is_lost_or_doubled[temporary]",
+    "faults/test_failed_snapshots.py::test_a_snapshot_whose_mark_cannot_be_written_continues_when_the_task_is_restarted[java]",
+    "faults/test_failed_snapshots.py::test_rows_behind_a_failed_chunk_are_skipped_until_a_snapshot_is_requested_again[java]",
+    "faults/test_redrive_killed.py::test_each_letter_is_redriven_once[as they were]",
+    "faults/test_task_health.py::test_a_sink_whose_disk_is_full[json-json_rows]",
+    "faults/test_worker_killed.py::test_stop_signals_for_the_workers_group_and_service[15-True]",
+    "integration/test_command_line.py::test_the_life_of_a_connector[java]",
+    "integration/test_deferred_errors.py::test_no_refused_record_is_committed[java]",
+    "integration/test_exactly_once_source.py::test_a_separate_offsets_topic",
+    "integration/test_java_tasks_on_spark.py::test_killed_again_and_again[interval]",
+    "integration/test_offset_transfer.py::test_a_sink[java-headrace]",
+    "integration/test_offset_transfer.py::test_a_source[headrace-java]",
+    "integration/test_offset_transfer.py::test_what_is_said_of_a_change_is_what_happens[java]",
+    "integration/test_preview.py::test_a_connector_that_hangs_is_killed_at_the_deadline[connector.start-Connector.start-0]",
+    "integration/test_preview.py::test_a_connector_that_hangs_is_killed_at_the_deadline[task.start-SourceTask.start-0]",
+    "integration/test_quickstart.py::test_a_signal_during_the_start_leaves_nothing[SIGINT-created]",
+    "integration/test_spark_sink_postgres.py::test_the_tasks_process_is_killed[offsets]",
+    "integration/test_spark_sink_postgres.py::test_the_tasks_process_is_killed[rows in it]",
+    "integration/test_spark_sink_postgres.py::test_the_tasks_process_is_killed[staging table]",
+    "integration/test_topic_creation.py::test_topics_of_what_comes_back_from_spark[at-least-once]",
+    "integration/test_unusable_offsets_topic.py::test_brokers_that_are_away_are_waited_for[disabled]",
+    "java/test_mirror_maker.py::test_a_group_goes_on_in_the_other_cluster[identity]",
+    "security/test_data_at_rest.py::test_what_spark_spills_is_the_workers_alone_and_encrypted_if_that_is_on[false-0]",
+    "security/test_fuzz_roles.py::test_who_may_change_connectors_breaks_nothing[editor]",
+    "security/test_fuzz_roles.py::test_who_may_not_change_connectors_changes_none[viewer]",
+    "security/test_kafka_security.py::test_a_worker_with_this_login_copies_records_and_keeps_offsets[mTLS-JKS]",
     # runs that show that the checks of other tests find what is wrong
+    "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_read_to_end-Kind.STALE_OFFSETS-1]",
+    "faults/test_soak.py::test_a_connector_that_leaks_a_descriptor_with_each_start_is_found",
     "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_go-Kind.LATE_CONFIGS-3]",
     "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_fencing-Kind.STOP_WORKER-2]",
     "faults/test_mutations.py::test_without_a_protection_a_run_finds_what_is_wrong[no_task_count-Kind.RECREATE-2]",
