@@ -107,6 +107,20 @@ def test_a_task_that_waits_again_is_reported_again() -> None:
     assert len(cluster.tasks[0].reported) == 2
 
 
+def test_of_free_cores_of_this_machine_nothing_is_reported() -> None:
+    """A process that is slow to start waits for something else."""
+    cluster = Cluster("a", "b", total=256, busy=1)
+    cluster.look(0, 3)
+    assert cluster.reported() == [["2 tasks wait for 1 more core"]] * 2, "each executor may have too few"
+    cluster = Cluster("a", "b", total=256, busy=1)
+    cluster.master = "local[256,4]"
+    cluster.look(0, 3, 20)
+    assert cluster.reported() == [[], []]
+    cluster.has = Cores(1, 256, 255)
+    cluster.look(21)
+    assert cluster.reported() == [["2 tasks wait for 1 more core"]] * 2
+
+
 def test_spark_is_not_asked_about_tasks_that_run() -> None:
     cluster = Cluster("a", "b")
     cluster.tasks[0].without_process = False

@@ -111,13 +111,20 @@ class SlotWatch:
         waiting = self._waiting()
         self._reported = {task.key: self._reported[task.key] for task in waiting if task.key in self._reported}
         cores = self._engine.cores() if waiting else None
-        if cores is None:
+        if cores is None or self._are_enough(cores, len(waiting)):
             self._no_executor_since = None
             return
         reason = shortage(len(waiting), self._engine.cores_per_task, cores, self._engine.master)
         for task in waiting:
             self._report(task, reason)
         self._watch_cluster(cores)
+
+    def _are_enough(self, cores: Cores, waiting: int) -> bool:
+        """Return True if the tasks wait for something else, such as a machine that is slow to start a process.
+
+        A cluster's cores may be on executors that have too few each.
+        """
+        return is_local(self._engine.master) and cores.total - cores.busy >= waiting * self._engine.cores_per_task
 
     def _waiting(self) -> list[WaitingTask]:
         now = self._clock()
