@@ -12,6 +12,7 @@ from headrace.api.errors import DataError
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema
 from headrace.java import polled_records
+from headrace.java.data import java_schema
 from headrace.java.jvm import java_class
 from headrace.java.polled_records import PolledRecords
 from headrace.java.records import java_source_record, python_source_record
@@ -31,9 +32,9 @@ def test_records_as_columns(records: list[SourceRecord]) -> None:
 def test_two_of_a_large_batch_convert_all_and_one_does_not() -> None:
     batch = PolledRecords(java_list(map(java_source_record, numbered(50))))
     assert batch[3].value == 3
-    assert [each.is_filled for each in batch.all()].count(True) == 1
+    assert [each.is_untouched for each in batch.all()].count(False) == 1
     assert batch[7].value == 7
-    assert all(each.is_filled for each in batch.all())
+    assert not any(each.is_untouched for each in batch.all())
 
 
 def test_a_change_of_one_record_is_kept_and_headers_are_its_own() -> None:
@@ -41,6 +42,17 @@ def test_a_change_of_one_record_is_kept_and_headers_are_its_own() -> None:
     batch[0].headers.add("seen", 1)
     batch[1].headers.add("seen", 2)
     assert [len(each.headers) for each in batch] == [1, 1, *[0] * 48]
+
+
+def test_parts_that_python_can_hold_are_read_of_a_record_with_another() -> None:
+    """Lineage asks for schemas."""
+    year_10000 = java_class("java.util.Date")(253402300800000)
+    schema = java_schema(Schema.TIMESTAMP)
+    record = java_source_record(numbered(1)[0]).newRecord("t", None, None, None, schema, year_10000, None)
+    (polled,) = PolledRecords(java_list([record]))
+    assert (polled.topic, polled.value_schema, polled.has_headers) == ("t", Schema.TIMESTAMP, False)
+    with pytest.raises(DataError):
+        polled.value  # noqa: B018
 
 
 def test_a_part_of_a_batch_is_converted_as_columns_too() -> None:

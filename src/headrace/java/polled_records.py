@@ -19,7 +19,7 @@ from headrace.java.functions import method
 from headrace.java.jvm import java_class
 from headrace.java.kinds import TooManyKindsError, by_kind
 from headrace.java.record_columns import column_contents
-from headrace.java.records import contents
+from headrace.java.records import PARTS
 
 _SOURCE_RECORD: Final = "org.apache.kafka.connect.source.SourceRecord"
 _NOT_ASKED_FOR: Any = object()
@@ -44,23 +44,28 @@ class PolledRecord(SourceRecord):
         self._offset = _NOT_ASKED_FOR
 
     def fill(self, parts: Iterable[Any]) -> None:
-        """Set all parts, which nobody has asked for yet."""
-        for part, value in zip(_PARTS, parts, strict=True):
+        """Set all parts, none of which has been asked for yet."""
+        for part, value in zip(PARTS, parts, strict=True):
             setattr(self, part, value)
         self._contents = None
 
     @property
-    def is_filled(self) -> bool:
-        """True if the parts are set."""
-        return self._contents is None
+    def is_untouched(self) -> bool:
+        """True if no part has been asked for yet."""
+        return self._contents is not None
 
     def __getattr__(self, name: str) -> Any:
-        """Return a part that is read for the first time, after all of them are converted."""
-        if name not in _PARTS:
+        """Return a part that is read for the first time; it is converted with others, or by itself."""
+        part = PARTS.get(name)
+        if part is None:
             raise AttributeError(name)
-        assert self._contents is not None
-        self._contents.fill(self)
-        return getattr(self, name)
+        if self._contents is not None:
+            contents, self._contents = self._contents, None
+            if contents.fill(self):
+                return getattr(self, name)
+        value = part(self.java)
+        setattr(self, name, value)
+        return value
 
     @property
     def source_offset(self) -> Mapping[str, Any] | None:  # type: ignore[override]
@@ -72,7 +77,7 @@ class PolledRecord(SourceRecord):
 
     def new_record(self, *parts: Any, **named: Any) -> Self:
         """Return a record of the same origin with other contents; with all of them, these are not asked for."""
-        if len(parts) < len(_PARTS) or self.is_filled:
+        if len(parts) < len(PARTS) or not self.is_untouched:
             return super().new_record(*parts, **named)
         record = self._of_same_origin()
         record.fill(parts)
@@ -108,25 +113,20 @@ class _Contents:
         self._one_by_one = len(polled) < _WORTH_COLUMNS
         self._asked = False
 
-    def fill(self, record: PolledRecord) -> None:
-        """Set the parts of a record, and perhaps of others. Raise DataError if Python cannot hold its data."""
+    def fill(self, asked: PolledRecord) -> bool:
+        """Set the parts of a record that is asked for, and of all that are untouched; False if they are left alone."""
         polled = self._polled() if self._asked and not self._one_by_one else None
         self._asked = True
-        if polled is not None:
-            # One of them that cannot be converted is found when it is asked for.
-            self._one_by_one = True
-            with suppress(DataError):
-                self._fill_all(polled)
-        if not record.is_filled:
-            record.fill(contents(record.java))
-
-    def _fill_all(self, polled: PolledRecords) -> None:
-        for record, parts in zip(polled.all(), column_contents(polled.java), strict=True):
-            if not record.is_filled:
-                record.fill(parts)
-
-
-_PARTS = ("topic", "kafka_partition", "key_schema", "key", "value_schema", "value", "timestamp", "_headers")
+        if polled is None:
+            return False
+        # One of them that cannot be converted is found when it is asked for.
+        self._one_by_one = True
+        with suppress(DataError):
+            for record, parts in zip(polled.all(), column_contents(polled.java), strict=True):
+                if record is asked or record.is_untouched:
+                    record.fill(parts)
+            return True
+        return False
 
 
 class PolledRecords(Sequence[SourceRecord]):

@@ -177,17 +177,21 @@ def _int(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-_SINK_PARTS: Final[Mapping[str, Callable[[Any], Any]]] = {
+PARTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "topic": _topic,
     "kafka_partition": lambda java: _int(java.kafkaPartition()),
     "key_schema": lambda java: python_schema(java.keySchema()),
     "key": lambda java: python_value(java.keySchema(), java.key()),
     "value_schema": lambda java: python_schema(java.valueSchema()),
     "value": lambda java: python_value(java.valueSchema(), java.value()),
-    "kafka_offset": lambda java: int(java.kafkaOffset()),
     "timestamp": lambda java: _int(java.timestamp()),
-    "timestamp_type": _timestamp_type,
     "_headers": headers_of,
+}
+"""Functions of the parts of any Java record, in the order of `contents`, by the attributes of records."""
+_SINK_PARTS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **PARTS,
+    "kafka_offset": lambda java: int(java.kafkaOffset()),
+    "timestamp_type": _timestamp_type,
     "original_topic": lambda java: str(java.originalTopic()),
     "original_kafka_partition": lambda java: _int(java.originalKafkaPartition()),
     "original_kafka_offset": lambda java: int(java.originalKafkaOffset()),
