@@ -172,7 +172,7 @@ def _rest_server(
     """Return the server of the REST API, which accepts requests of other workers that they have signed."""
     from headrace.metrics.jmx_naming import NAMINGS
     from headrace.rest.access.forwarded_user import ForwardedUsers
-    from headrace.rest.app import OtherWorkers, create_app
+    from headrace.rest.app import Monitoring, OtherWorkers, create_app
     from headrace.rest.event_streams import EventStreams
     from headrace.rest.internal_request_signature import SignatureVerifier
     from headrace.rest.middleware.filters import InternalRequestCheck
@@ -186,10 +186,12 @@ def _rest_server(
         herder,
         request_timeout=config.rest_request_timeout,
         others=OtherWorkers(herder, requests.client, verifier, users.headers),
-        loggers=served.loggers,
-        engine_failure=served.launcher.trouble,
-        namings=NAMINGS[config.metrics_naming],
-        tracing=parts.tracing,
+        monitoring=Monitoring(
+            served.loggers,
+            served.launcher.trouble,
+            namings=NAMINGS[config.metrics_naming],
+            tracing=parts.tracing,
+        ),
         inspections=inspections,
         streams=streams,
     )

@@ -111,7 +111,7 @@ def _worker(
 ) -> WorkerProcess:
     """Put the worker together; slow imports are here, so that they run while Spark starts."""
     from headrace.metrics.jmx_naming import NAMINGS
-    from headrace.rest.app import create_app
+    from headrace.rest.app import Monitoring, create_app
     from headrace.rest.event_streams import EventStreams
     from headrace.rest.worker_api import worker_api
     from headrace.standalone.assembly import standalone_herder
@@ -125,17 +125,9 @@ def _worker(
     timeout = config.rest_request_timeout
     worker = urlsplit(endpoints.advertised_url).netloc
     inspections, streams = parts.inspections(herder, config, worker, launcher.preview_frames), EventStreams()
-    app = create_app(
-        herder,
-        request_timeout=timeout,
-        loggers=loggers,
-        engine_failure=launcher.trouble,
-        warning=herder.remark,
-        namings=NAMINGS[config.metrics_naming],
-        tracing=parts.tracing,
-        inspections=inspections,
-        streams=streams,
-    )
+    namings = NAMINGS[config.metrics_naming]
+    monitoring = Monitoring(loggers, launcher.trouble, herder.remark, namings, parts.tracing)
+    app = create_app(herder, request_timeout=timeout, monitoring=monitoring, inspections=inspections, streams=streams)
     end_requests = (streams.close, inspections.close)
     server = worker_api(app, endpoints, config, parts.extensions, parts.access, end_requests=end_requests)
     url = endpoints.listeners.local_url

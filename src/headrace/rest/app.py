@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI, Response
@@ -68,39 +68,49 @@ class OtherWorkers:
     """Makes the headers that name the user of a forwarded request."""
 
 
+@dataclass(frozen=True, slots=True)
+class Monitoring:
+    """The parts of a worker by which operators watch it.
+
+    ``loggers`` are those that ``/admin/loggers`` changes. For ``/health``, ``engine_failure`` returns the reason why
+    the worker cannot run tasks, and ``warning`` anything else that is wrong; both return None if all is well.
+    ``namings`` make the names of metrics. ``tracing`` records a span for each request that is not refused before.
+    """
+
+    loggers: Loggers = field(default_factory=Loggers)
+    engine_failure: Callable[[], str | None] = lambda: None
+    warning: Callable[[], str | None] = lambda: None
+    namings: Sequence[Naming] = STRIMZI
+    tracing: Tracing = NO_TRACING
+
+
 def create_app(
     herder: Herder,
     *,
     request_timeout: float = REQUEST_TIMEOUT_SECONDS,
     others: OtherWorkers | None = None,
-    loggers: Loggers | None = None,
-    engine_failure: Callable[[], str | None] = lambda: None,
-    warning: Callable[[], str | None] = lambda: None,
-    namings: Sequence[Naming] = STRIMZI,
-    tracing: Tracing = NO_TRACING,
+    monitoring: Monitoring | None = None,
     inspections: Inspections | None = None,
     streams: EventStreams | None = None,
 ) -> FastAPI:
     """Return the API over `herder`; requests that change something may take `request_timeout` seconds.
 
     With `others` it serves other workers too, and forwards to the group's leader the requests that only that can serve.
-    `loggers` are those that ``/admin/loggers`` changes. For ``/health``, `engine_failure` returns the reason why the
-    worker cannot run tasks, and `warning` anything else that is wrong; both return None if all is well.
-    `namings` make the names of metrics. `tracing` records a span for each request that is not refused before.
     `inspections` serve what concerns records, dead letters and log lines; by default only previews are served.
     `streams` are those of events, which the caller closes when the server begins to stop.
     """
-    app = _application(tracing)
+    watched = monitoring or Monitoring()
+    app = _application(watched.tracing)
     served = inspections or Inspections()
     handler = RequestHandler(herder, request_timeout)
     app.include_router(connectors_router(herder, handler))
     app.include_router(connector_offsets_router(herder, handler))
     app.include_router(connector_plugins_router(herder, handler))
     _include_inspections(app, served, herder, handler)
-    app.include_router(loggers_router(loggers or Loggers(), herder, handler))
+    app.include_router(loggers_router(watched.loggers, herder, handler))
     health_timeout = min(request_timeout, HEALTH_TIMEOUT_SECONDS)
-    app.include_router(health_router(herder, health_timeout, engine_failure, warning=warning))
-    app.include_router(metrics_router(herder, namings))
+    app.include_router(health_router(herder, health_timeout, watched.engine_failure, warning=watched.warning))
+    app.include_router(metrics_router(herder, watched.namings))
     app.include_router(history_router(herder, handler))
     app.include_router(workers_router(herder, handler))
     watch = ConnectorWatch(ConnectorViews(herder, handler, HiddenSecrets(herder, handler)))

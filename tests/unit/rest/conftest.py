@@ -44,7 +44,7 @@ from headrace.model.info import (
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
 from headrace.rest.access.assembly import WorkersAccess
-from headrace.rest.app import create_app
+from headrace.rest.app import Monitoring, create_app
 from headrace.rest.rest_extensions import RestExtensions
 from headrace.rest.server.endpoints import Endpoints
 from headrace.rest.server.listeners import BoundListeners
@@ -250,7 +250,7 @@ def serving(app: ASGIApp) -> Iterator[str]:
 def served() -> Iterator[tuple[InMemoryHerder, httpx2.Client]]:
     """One server for all tests: starting and stopping it is most of the time of a test."""
     herder = InMemoryHerder()
-    app = create_app(herder, request_timeout=0.3, engine_failure=lambda: herder.trouble)
+    app = create_app(herder, request_timeout=0.3, monitoring=Monitoring(engine_failure=lambda: herder.trouble))
     with serving(app) as url, httpx2.Client(base_url=url, timeout=10) as http:
         yield herder, http
 
