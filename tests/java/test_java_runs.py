@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.api.headers import Header
 from headrace.api.record import SinkRecord, SourceRecord
 from headrace.api.schema import Schema
 from headrace.config.connector_config import ErrorHandling
@@ -93,7 +94,7 @@ def polled(rows: Sequence[tuple[str, str]]) -> PolledRecords:
 
 @pytest.mark.parametrize("java_task", [True, False], ids=["java task", "python task"])
 def test_the_same_as_single_records(plugins: Plugins, java_task: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java_runs, "_WORTH_A_RUN", 1)
+    monkeypatch.setattr(java_runs, "WORTH_COLUMNS", 1)
 
     @given(ROWS)
     def compare(rows: list[tuple[str, str]]) -> None:
@@ -158,6 +159,15 @@ def test_a_record_that_java_or_python_cannot_hold_fails_alone(plugins: Plugins) 
     applied = chain.apply_all(of_java, of_java)
     assert [place for place, each in enumerate(applied) if each is None] == [3]
     assert failures.found == [(f"TRANSFORMATION first ({REFUSE})", 3)]
+
+
+def test_a_header_that_java_refuses_fails_its_record_alone(plugins: Plugins) -> None:
+    chain, failures = chain_of(plugins, ["first", "mark"], with_runs=True)
+    batch = records([("a", f"even {number}") for number in range(30)])
+    batch[7].headers.add_header(Header("none", None, Schema.INT64))
+    applied = chain.apply_all(batch, batch)
+    assert [place for place, each in enumerate(applied) if each is None] == [7]
+    assert failures.found == [(f"TRANSFORMATION first ({REFUSE})", 7)]
 
 
 def test_records_of_a_sink() -> None:

@@ -22,7 +22,7 @@ from tests.java.connect_data import polled
 @given(polled())
 def test_records_as_columns(records: list[SourceRecord]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(polled_records, "_WORTH_COLUMNS", 1)
+        patch.setattr(polled_records, "WORTH_COLUMNS", 1)
         batch = java_list(map(java_source_record, records))
         converted = PolledRecords(batch)
         found = [*converted]
@@ -53,6 +53,14 @@ def test_parts_that_python_can_hold_are_read_of_a_record_with_another() -> None:
     assert (polled.topic, polled.value_schema, polled.has_headers) == ("t", Schema.TIMESTAMP, False)
     with pytest.raises(DataError):
         polled.value  # noqa: B018
+
+
+def test_a_new_record_has_the_headers_of_one_that_was_not_looked_at() -> None:
+    noted = numbered(1)[0]
+    noted.headers.add("seen", 1)
+    (record,) = PolledRecords(java_list([java_source_record(noted)]))
+    other = record.new_record("other", None, None, None, None, "changed", None, None)
+    assert (other.topic, other.value, [each.key for each in other.headers]) == ("other", "changed", ["seen"])
 
 
 def test_a_part_of_a_batch_is_converted_as_columns_too() -> None:

@@ -13,6 +13,8 @@ from typing import Any, Final
 from headrace.java.functions import as_interface, length_of_bytes, method
 from headrace.java.jvm import java_class, jpype
 
+WORTH_COLUMNS: Final = 20
+"""Rows that cross as columns in less time than one by one."""
 _NULL: Final = -1
 _COPIED_AT_ONCE: Final = 32 * 1024 * 1024
 """Bytes of a column; those of a longer one cross one by one, as their copies would take the memory of it thrice."""

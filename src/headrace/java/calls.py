@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from headrace.api.error_text import error_line, error_text, error_trace, set_trace
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
+from headrace.model.process_end import ExitCalled
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -87,13 +88,6 @@ class Answer:
     number: int
     value: Any = None
     fault: Fault | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ExitCalled:
-    """From a host that is about to end: Java code has called ``System.exit``, in ``caller`` if that is known."""
-
-    caller: str | None
 
 
 class DisconnectedError(ConnectError):

@@ -38,16 +38,21 @@ def java_columns(schemas: Sequence[Schema | None], values: Sequence[Any]) -> tup
     Raise DataError if a value does not fit its schema, or Java cannot hold it: which one is not said.
     """
     with _data_errors():
-        distinct = {id(schema): schema for schema in schemas}
-        places = {identity: place for place, identity in enumerate(distinct)}
-        theirs = objects(*map(java_schema, distinct.values()))
-        return elements_at(theirs, [places[id(each)] for each in schemas]), _by_kind(values, schemas, _checked_writer)
+        theirs = converted_once(schemas, lambda distinct: objects(*map(java_schema, distinct)))
+        return theirs, _by_kind(values, schemas, _checked_writer)
 
 
 def java_column(schema: Schema | None, values: Sequence[Any]) -> Any:
     """Return values of one schema, which fit it, or None, as an array of Java's. Raise what `java_columns` does."""
     with _data_errors():
         return _inner(schema)(values)
+
+
+def converted_once(values: Sequence[Any], convert: ColumnWriter) -> Any:
+    """Return an array of what `convert` makes of the different objects among `values`, each in all its places."""
+    distinct = {id(each): each for each in values}
+    places = {identity: place for place, identity in enumerate(distinct)}
+    return elements_at(convert([*distinct.values()]), [places[id(each)] for each in values])
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from headrace.api.logical import to_logical
 from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Struct, Type
 from headrace.java.arrays import bytes_column, python_numbers, text_column
 from headrace.java.errors import python_error
-from headrace.java.functions import as_interface, as_number, if_else, method, with_values
+from headrace.java.functions import as_interface, as_number, as_object, identity, if_else, method, with_values
 from headrace.java.jvm import java_class, jpype
 from headrace.java.kinds import by_kind
 from headrace.java.to_python import KEPT_SCHEMAS, python_date, python_schema, unique_keys
@@ -212,13 +212,11 @@ _SCHEMALESS: Final[dict[str, ColumnReader]] = {
 @functools.cache
 def _functions() -> SimpleNamespace:
     present = method("java.util.Objects", "nonNull", _OBJECT)
-    to_array = method("org.apache.kafka.common.utils.Utils", "toArray", "java.nio.ByteBuffer")
-    to_array = to_array.asType(to_array.type().generic())
+    to_array = as_object(method("org.apache.kafka.common.utils.Utils", "toArray", "java.nio.ByteBuffer"))
     is_array = method("java.lang.Class", "isInstance", _OBJECT).bindTo(java_class("byte[]").class_)
-    unchanged = jpype().JClass("java.lang.invoke.MethodHandles").identity(java_class(_OBJECT).class_)
     return SimpleNamespace(
         boolean=as_interface("ToIntFunction", as_number(method("java.lang.Boolean", "booleanValue"))),
-        bytes=as_interface("Function", if_else(is_array, unchanged, to_array)),
+        bytes=as_interface("Function", if_else(is_array, identity(_OBJECT), to_array)),
         double=as_interface("ToDoubleFunction", method("java.lang.Number", "doubleValue")),
         entries=as_interface("Function", method("java.util.Map", "entrySet")),
         key=as_interface("Function", method("java.util.Map$Entry", "getKey")),

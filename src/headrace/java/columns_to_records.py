@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -12,8 +12,9 @@ from headrace.api.errors import DataError
 from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord, TimestampType
 from headrace.api.schema import Schema
 from headrace.java.arrays import integers, longs
-from headrace.java.columns_to_java import java_column, java_columns
-from headrace.java.functions import Cell, Handle, after, constructor, for_any_number, method, objects, of_same
+from headrace.java.columns_to_java import converted_once, java_column, java_columns
+from headrace.java.errors import java_errors
+from headrace.java.functions import Cell, Handle, constructor, for_any_number, method, objects, of_same
 from headrace.java.jvm import java_class
 from headrace.java.polled_records import PolledRecord
 from headrace.java.row_functions import OBJECTS, RowFunction, elements_at
@@ -29,61 +30,47 @@ _HEADERS: Final = f"{_CONNECT}.header.ConnectHeaders"
 _DATA: Final = (_SCHEMA, _OBJECT, _SCHEMA, _OBJECT)
 _SOURCE_RECORD: Final = f"{_CONNECT}.source.SourceRecord"
 _SINK_RECORD: Final = f"{_CONNECT}.sink.SinkRecord"
-_CONSUMED: Final = "org.apache.kafka.clients.consumer.ConsumerRecord"
-_CONTEXT: Final = f"{_CONNECT}.runtime.errors.ProcessingContext"
-_INTERNAL: Final = f"{_CONNECT}.runtime.InternalSinkRecord"
 _TYPE: Final = "org.apache.kafka.common.record.TimestampType"
 
 
 def java_source_records(records: Sequence[SourceRecord]) -> Any:
-    """Return an array of Java's records. Raise DataError if Java cannot hold one: which one is not said."""
-    return _functions().source_record(
-        len(records),
-        *_positions(records),
-        _topics(records),
-        java_column(Schema.INT32, [each.kafka_partition for each in records]),
-        *_keys_and_values(records),
-        java_column(Schema.INT64, [each.timestamp for each in records]),
-        _headers(records),
-    )
+    """Return an array of Java's records.
+
+    Raise ConnectError, mostly DataError, if Java cannot hold one: which one is not said.
+    """
+    with java_errors():
+        return _functions().source_record(
+            len(records),
+            *_positions(records),
+            _topics(records),
+            java_column(Schema.INT32, [each.kafka_partition for each in records]),
+            *_keys_and_values(records),
+            java_column(Schema.INT64, [each.timestamp for each in records]),
+            _headers(records),
+        )
 
 
 def java_sink_records(records: Sequence[SinkRecord]) -> Any:
     """Return an array of Java's records.
 
-    Raise DataError for one without a Kafka partition, or if Java cannot hold one: which one is not said.
+    Raise DataError for one without a Kafka partition, or what `java_source_records` does.
     """
     if any(each.kafka_partition is None or each.original_kafka_partition is None for each in records):
         raise DataError("A Java sink record needs a Kafka partition")
-    return _functions().sink_record(
-        len(records),
-        _topics(records),
-        integers([each.kafka_partition or 0 for each in records]),
-        *_keys_and_values(records),
-        longs([each.kafka_offset for each in records]),
-        java_column(Schema.INT64, [each.timestamp for each in records]),
-        _timestamp_types([each.timestamp_type for each in records]),
-        _headers(records),
-        java_column(Schema.STRING, [each.original_topic for each in records]),
-        java_column(Schema.INT32, [each.original_kafka_partition for each in records]),
-        longs([each.original_kafka_offset for each in records]),
-    )
-
-
-def internal_sink_records(records: Sequence[SinkRecord], batch: Any) -> Any:
-    """Return an array of Java's records that know what was consumed, with ``batch`` and its place in place of its data.
-
-    Raise what `java_sink_records` does.
-    """
-    functions, count = _functions(), len(records)
-    consumed = functions.consumed(
-        count,
-        java_column(Schema.STRING, [each.original_topic for each in records]),
-        integers([each.original_kafka_partition or 0 for each in records]),
-        longs([each.original_kafka_offset for each in records]),
-        batch,
-    )
-    return functions.internal_sink_record(count, consumed, java_sink_records(records))
+    with java_errors():
+        return _functions().sink_record(
+            len(records),
+            _topics(records),
+            integers([each.kafka_partition or 0 for each in records]),
+            *_keys_and_values(records),
+            longs([each.kafka_offset for each in records]),
+            java_column(Schema.INT64, [each.timestamp for each in records]),
+            _timestamp_types([each.timestamp_type for each in records]),
+            _headers(records),
+            java_column(Schema.STRING, [each.original_topic for each in records]),
+            java_column(Schema.INT32, [each.original_kafka_partition for each in records]),
+            longs([each.original_kafka_offset for each in records]),
+        )
 
 
 def _positions(records: Sequence[SourceRecord]) -> tuple[Any, Any]:
@@ -105,15 +92,12 @@ def _keys_and_values(records: Sequence[ConnectRecord]) -> tuple[Any, Any, Any, A
 
 def _maps(column: Sequence[Any]) -> Any:
     """Return maps without a schema; one that several records have is converted once."""
-    distinct = {id(each): each for each in column}
-    places = {identity: place for place, identity in enumerate(distinct)}
-    return elements_at(java_column(None, [*distinct.values()]), [places[id(each)] for each in column])
+    return converted_once(column, partial(java_column, None))
 
 
 def _timestamp_types(column: Sequence[TimestampType]) -> Any:
-    distinct = {each: place for place, each in enumerate(dict.fromkeys(column))}
-    theirs = objects(*(java_class(_TYPE).valueOf(each.name) for each in distinct))
-    return elements_at(theirs, [distinct[each] for each in column])
+    kind = java_class("org.apache.kafka.common.record.TimestampType")
+    return converted_once(column, lambda types: objects(*(kind.valueOf(each.name) for each in types)))
 
 
 def _headers(records: Sequence[ConnectRecord]) -> Any:
@@ -142,8 +126,6 @@ def _functions() -> SimpleNamespace:
     add = method(_HEADERS, "add", _STRING, _OBJECT, _SCHEMA)
     sink_kinds = {1: "int[]", 6: "long[]", 12: "long[]"}
     return SimpleNamespace(
-        consumed=RowFunction(_consumed, OBJECTS, "int[]", "long[]", _OBJECT),
-        internal_sink_record=RowFunction(_internal, OBJECTS, OBJECTS),
         add_header=_of_elements(add, *[OBJECTS] * 4),
         headers=RowFunction(lambda: for_any_number(constructor(_HEADERS))),
         sink_record=_of_elements(sink, *(sink_kinds.get(place, OBJECTS) for place in range(13))),
@@ -151,17 +133,6 @@ def _functions() -> SimpleNamespace:
         source_partition=_of_elements(method(_SOURCE_RECORD, "sourcePartition"), OBJECTS),
         source_record=_of_elements(source, *[OBJECTS] * 10),
     )
-
-
-def _consumed(topics: Cell, partitions: Cell, offsets: Cell, batch: Cell) -> Handle:
-    made = constructor(_CONSUMED, _STRING, "int", "long", _OBJECT, _OBJECT)
-    place = method(_INTEGER, "valueOf", "int")
-    return of_same(made, topics.element(), partitions.element(), offsets.element(), batch.for_any("int"), place)
-
-
-def _internal(consumed: Cell, records: Cell) -> Handle:
-    context = after(consumed.element(), constructor(_CONTEXT, _OBJECT))
-    return of_same(constructor(_INTERNAL, _CONTEXT, _SINK_RECORD), context, records.element())
 
 
 def _of_elements(function: Handle, *kinds: str) -> RowFunction:

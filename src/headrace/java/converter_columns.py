@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, Final
+from functools import cache, cached_property
+from typing import Any
 
 from headrace.api.converter import SchemaAndValue
 from headrace.api.errors import DataError
@@ -19,32 +19,34 @@ from headrace.java.jvm import java_class
 from headrace.java.record_columns import data_columns
 from headrace.java.row_functions import OBJECTS, RowFunction
 
-WORTH_COLUMNS: Final = 20
-"""Rows of which columns take less time than each row by itself."""
-
 
 class ConverterColumns:
     """Converts columns; an error is raised without its row, which is found row by row. Task's thread only."""
 
     def __init__(self, converter: HeldInstance) -> None:
-        def to_bytes(topics: Cell, schemas: Cell, values: Cell) -> Handle:
-            arguments = topics.element(), schemas.element(), values.element()
-            return caught(of_same(converter.handle("fromConnectData", 3), *arguments))
+        self._converter = converter
 
-        def to_data(topics: Cell, column: Cell) -> Handle:
-            data = of_same(converter.handle("toConnectData", 2), topics.element(), column.element())
+    @cached_property
+    def _to_bytes(self) -> RowFunction:
+        def make(topics: Cell, schemas: Cell, values: Cell) -> Handle:
+            arguments = topics.element(), schemas.element(), values.element()
+            return caught(of_same(self._converter.handle("fromConnectData", 3), *arguments))
+
+        return RowFunction(make, OBJECTS, OBJECTS, OBJECTS)
+
+    @cached_property
+    def _to_data(self) -> RowFunction:
+        def make(topics: Cell, column: Cell) -> Handle:
+            data = of_same(self._converter.handle("toConnectData", 2), topics.element(), column.element())
             return caught(after(data, or_else(java_class("org.apache.kafka.connect.data.SchemaAndValue").NULL)))
 
-        self._to_bytes = RowFunction(to_bytes, OBJECTS, OBJECTS, OBJECTS)
-        self._to_data = RowFunction(to_data, OBJECTS, OBJECTS)
+        return RowFunction(make, OBJECTS, OBJECTS)
 
     def to_bytes(self, topic: str, schemas: Sequence[Schema | None], values: Sequence[Any]) -> list[bytes | None]:
         """Return the bytes of each row's data. Raise DataError if one fails."""
-        columns = java_columns(schemas, values)
+        topics, columns = java_column(Schema.STRING, [topic] * len(values)), java_columns(schemas, values)
         with java_errors():
-            return bytes_column(
-                _list(self._to_bytes(len(values), java_column(Schema.STRING, [topic] * len(values)), *columns))
-            )
+            return bytes_column(_list(self._to_bytes(len(values), topics, *columns)))
 
     def to_data(self, topics: Sequence[str], column: Sequence[bytes | None]) -> list[SchemaAndValue]:
         """Return the data of each row's bytes. Raise DataError if one fails."""

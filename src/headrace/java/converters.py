@@ -13,7 +13,8 @@ from headrace.api.config_def import ConfigDef
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.headers import Headers
 from headrace.api.schema import Schema
-from headrace.java.converter_columns import WORTH_COLUMNS, ConverterColumns
+from headrace.java.arrays import WORTH_COLUMNS
+from headrace.java.converter_columns import ConverterColumns
 from headrace.java.data import java_bytes, java_map, java_schema, java_value, python_schema, python_value
 from headrace.java.descriptions import describe
 from headrace.java.errors import java_errors

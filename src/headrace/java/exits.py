@@ -40,13 +40,12 @@ def _reporting() -> Any:
     import jpype
 
     report = jpype.JProxy(_class("java.util.concurrent.Callable"), dict={"call": _report})
-    seconds = _class("java.util.concurrent.TimeUnit")
-    results, reports = _class("java.util.List"), _class("java.util.Collection")
-    kind = _method_type(results.class_, reports.class_, _class("java.lang.Long").TYPE, seconds.class_)
+    unit, a_list, collection = map(_class, ("java.util.concurrent.TimeUnit", "java.util.List", "java.util.Collection"))
+    kind = _method_type(a_list.class_, collection.class_, _class("java.lang.Long").TYPE, unit.class_)
     # Its thread is made when it is needed.
     pool = _class("java.util.concurrent.Executors").newFixedThreadPool(1)
     limit = _class("java.lang.Long").valueOf(_REPORT_S)
-    return _bound(pool, "invokeAll", kind, results.of(report), limit, seconds.SECONDS)
+    return _bound(pool, "invokeAll", kind, a_list.of(report), limit, unit.SECONDS)
 
 
 def _report() -> None:

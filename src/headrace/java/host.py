@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.error_text import clean_text
 from headrace.api.errors import ConnectError
-from headrace.java.calls import Calls, DisconnectedError, ExitCalled, HostStart, HostUp, Work
+from headrace.java.calls import Calls, DisconnectedError, HostStart, HostUp, Work
 from headrace.java.process_options import options_of_hosts
 from headrace.logs.context import in_same_context
 from headrace.logs.printed import log_pipe
+from headrace.model.process_end import ExitCalled
 from headrace.model.process_group import kill_group
 
 if TYPE_CHECKING:

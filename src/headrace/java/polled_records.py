@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Self
 
-from headrace.api.errors import DataError
+from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
+from headrace.java.arrays import WORTH_COLUMNS
 from headrace.java.data import python_value
 from headrace.java.functions import method
 from headrace.java.jvm import java_class
@@ -23,8 +24,6 @@ from headrace.java.records import PARTS
 
 _SOURCE_RECORD: Final = "org.apache.kafka.connect.source.SourceRecord"
 _NOT_ASKED_FOR: Any = object()
-_WORTH_COLUMNS: Final = 20
-"""Records of which columns take less time than each record by itself."""
 
 
 class PolledRecord(SourceRecord):
@@ -77,7 +76,8 @@ class PolledRecord(SourceRecord):
 
     def new_record(self, *parts: Any, **named: Any) -> Self:
         """Return a record of the same origin with other contents; with all of them, these are not asked for."""
-        if len(parts) < len(PARTS) or not self.is_untouched:
+        # Headers that are None are those of this record.
+        if len(parts) < len(PARTS) or parts[-1] is None or not self.is_untouched:
             return super().new_record(*parts, **named)
         record = self._of_same_origin()
         record.fill(parts)
@@ -110,7 +110,7 @@ class _Contents:
     def __init__(self, polled: PolledRecords) -> None:
         # It is theirs: a circle would keep the batch until the next collection of garbage.
         self._polled = weakref.ref(polled)
-        self._one_by_one = len(polled) < _WORTH_COLUMNS
+        self._one_by_one = len(polled) < WORTH_COLUMNS
         self._asked = False
 
     def fill(self, asked: PolledRecord) -> bool:
@@ -121,7 +121,7 @@ class _Contents:
             return False
         # One of them that cannot be converted is found when it is asked for.
         self._one_by_one = True
-        with suppress(DataError):
+        with suppress(ConnectError):
             for record, parts in zip(polled.all(), column_contents(polled.java), strict=True):
                 if record is asked or record.is_untouched:
                     record.fill(parts)

@@ -9,21 +9,24 @@ behind a batch that it has failed to write (invariant 9).
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, Final
 
-from headrace.api.errors import DataError
+from headrace.api.errors import ConnectError
 from headrace.api.record import SinkRecord
-from headrace.java.columns_to_records import internal_sink_records
+from headrace.java.arrays import WORTH_COLUMNS
+from headrace.java.columns_to_records import java_sink_records
+from headrace.java.consumed_functions import Origins, PutFunction
 from headrace.java.errors import python_error
 from headrace.java.jvm import java_class, jpype
 from headrace.java.records import JavaContents, java_sink_record, python_sink_record
 
 _RUNTIME: Final = "org.apache.kafka.connect.runtime"
-_WORTH_COLUMNS: Final = 20
-"""Records that are made of columns in less time than one by one."""
+_putting: Final = threading.Lock()
+"""Held while records are made to be put: tasks of a process share the functions."""
 
 
 class _PutBatch:
@@ -65,11 +68,29 @@ def java_put_records(records: Sequence[SinkRecord]) -> Any:
     if isinstance(records, PutRecords):
         return array_list(records.java)
     batch = put_batch(lambda _, place: records[place])
-    if len(records) >= _WORTH_COLUMNS and not any(isinstance(each, JavaContents) for each in records):
-        with suppress(DataError):
+    if len(records) >= WORTH_COLUMNS and not any(isinstance(each, JavaContents) for each in records):
+        with suppress(ConnectError):
             # One of them that cannot be converted is found one by one.
-            return array_list(java_class("java.util.Arrays").asList(internal_sink_records(records, batch)))
+            return _as_columns(records, batch)
     return array_list(java_class("java.util.Arrays").asList(_one_by_one(records, batch)))
+
+
+def _as_columns(records: Sequence[SinkRecord], batch: Any) -> Any:
+    java = java_class("java.util.Arrays").asList(java_sink_records(records))
+    with _putting:
+        origins, put = _put_functions()
+        origins.fill(
+            [each.original_topic for each in records],
+            [each.original_kafka_partition or 0 for each in records],
+            [each.original_kafka_offset for each in records],
+        )
+        return put(java, batch, not_expected)
+
+
+@functools.cache
+def _put_functions() -> tuple[Origins, PutFunction]:
+    origins = Origins()
+    return origins, PutFunction(origins)
 
 
 def _one_by_one(records: Sequence[SinkRecord], batch: Any) -> list[Any]:

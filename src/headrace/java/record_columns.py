@@ -13,6 +13,7 @@ from headrace.api.headers import Header, Headers
 from headrace.java import record_functions
 from headrace.java.arrays import python_numbers, text_column
 from headrace.java.columns_to_python import python_column
+from headrace.java.errors import java_errors
 from headrace.java.functions import after, as_interface, method, with_values
 from headrace.java.kinds import by_kind
 from headrace.java.to_python import python_schema
@@ -27,18 +28,19 @@ _STREAMS: Final = "java.util.stream.StreamSupport"
 def column_contents(records: Any) -> Iterator[tuple[Any, ...]]:
     """Yield what `contents` returns, for each record of a Java list.
 
-    Raise DataError if one has something that Python cannot hold: which one is not said.
+    Raise ConnectError, mostly DataError, if Python cannot hold what is in one: which one is not said.
     """
     parts = _functions()
-    return zip(
-        python_column(None, records.stream().map(parts.topic).toList()),
-        record_functions.kafka_partitions(records) or repeat(None),
-        *_schemas_and_values(records, *parts.key),
-        *_schemas_and_values(records, *parts.value),
-        record_functions.timestamps(records) or repeat(None),
-        _headers(records) if record_functions.have_headers(records) else repeat(None),
-        strict=False,
-    )
+    with java_errors():
+        return zip(
+            python_column(None, records.stream().map(parts.topic).toList()),
+            record_functions.kafka_partitions(records) or repeat(None),
+            *_schemas_and_values(records, *parts.key),
+            *_schemas_and_values(records, *parts.value),
+            record_functions.timestamps(records) or repeat(None),
+            _headers(records) if record_functions.have_headers(records) else repeat(None),
+            strict=False,
+        )
 
 
 def data_columns(data: Any) -> tuple[list[Any], list[Any]]:
@@ -73,10 +75,8 @@ def _headers(records: Any) -> list[Headers | None]:
 @cache
 def _functions() -> SimpleNamespace:
     record = record_functions.RECORD
-    spliterator, stream = (
-        method(_ITERABLE, "spliterator"),
-        method(_STREAMS, "stream", "java.util.Spliterator", "boolean"),
-    )
+    spliterator = method(_ITERABLE, "spliterator")
+    stream = method(_STREAMS, "stream", "java.util.Spliterator", "boolean")
     return SimpleNamespace(
         data=_parts(_DATA, "schema", "value"),
         each_header=as_interface("Function", after(spliterator, with_values(stream, {1: False}))),

@@ -7,7 +7,20 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCalled:
+    """A message of a process that is about to end, as Java code has called ``System.exit``, to the one it works for.
+
+    ``caller`` is the method that has called it, None if that is not known. The process still counts as lost, and is so
+    when its connection ends.
+    """
+
+    caller: str | None
+
 
 OnExit = Callable[[str | None], None]
 _listeners: Final[list[OnExit]] = []

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
-from headrace.api.errors import DataError
+from headrace.api.errors import ConnectError
 from headrace.api.record import SinkRecord
+from headrace.java.arrays import WORTH_COLUMNS
 from headrace.java.columns_to_records import java_sink_records, java_source_records
 from headrace.java.functions import without
 from headrace.java.jvm import java_class
@@ -24,9 +25,6 @@ from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
 from headrace.task.java_chain import JavaStep, java_steps, recover
 from headrace.task.transformation_chain import StageCounts, StageRun, TransformationChain
-
-_WORTH_A_RUN: Final = 20
-"""Records that cross as columns in less time than one by one."""
 
 
 class JavaRun:
@@ -43,11 +41,11 @@ class JavaRun:
 
         None for all if there are few, or if Java cannot hold one: none has been transformed then.
         """
-        if len(records) < _WORTH_A_RUN:
+        if len(records) < WORTH_COLUMNS:
             return None
         try:
             rows = _Rows(records, originals, self._errors)
-        except DataError:
+        except ConnectError:
             return None
         for stage, step in enumerate(self._steps, self.first):
             dropped, skipped = rows.transform(step)
@@ -62,7 +60,7 @@ class _Rows:
     """The Java records of a batch as its steps have left them."""
 
     def __init__(self, records: Sequence[Any], originals: Sequence[Any], errors: RetryWithTolerance[Any]) -> None:
-        """Raise DataError if Java cannot hold a record."""
+        """Raise ConnectError if Java cannot hold a record."""
         self._records = records
         self._originals = originals
         self._errors = errors
@@ -92,7 +90,7 @@ class _Rows:
             for place, parts in zip(self._places, column_contents(self._java), strict=True):
                 result[place] = with_parts(self._records[place], parts)
             return result, 0
-        except DataError:
+        except ConnectError:
             return self._single_records(result, step)
 
     def _single_records(self, result: list[Any], step: JavaStep) -> tuple[list[Any], int]:
@@ -109,7 +107,7 @@ class _Rows:
 
 
 def _java_records(records: Sequence[Any]) -> Any:
-    """Return a Java list of records. Raise DataError if Java cannot hold one."""
+    """Return a Java list of records. Raise ConnectError if Java cannot hold one."""
     if isinstance(records, PolledRecords):
         return records.java
     of_sink = isinstance(records[0], SinkRecord)

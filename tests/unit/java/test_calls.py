@@ -15,7 +15,8 @@ import pytest
 
 from headrace.api.error_text import error_trace, set_trace
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
-from headrace.java.calls import Calls, DisconnectedError, ExitCalled, Work
+from headrace.java.calls import Calls, DisconnectedError, Work
+from headrace.model.process_end import ExitCalled
 
 SECONDS = 30
 JAVA_TRACE = "java.lang.Exception: no\n    at Example.no(Example.java:1)"

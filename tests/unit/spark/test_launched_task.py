@@ -17,8 +17,9 @@ from headrace.api.errors import ConfigError, RetriableError
 from headrace.logs.context import CONTEXT
 from headrace.logs.loggers import Loggers
 from headrace.model.backoff import ExponentialBackoff
+from headrace.model.process_end import ExitCalled
 from headrace.model.state import TargetState
-from headrace.spark.channel.messages import ExitCalled, Log, LogLevels, Start
+from headrace.spark.channel.messages import Log, LogLevels, Start
 from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
 from headrace.spark.frames.frame_jobs import FrameLimits
 from headrace.spark.process.machine import this_machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.spark.channel.messages import ExitCalled
+from headrace.model.process_end import ExitCalled
 from headrace.spark.task.process_death import Death
 
 HALTED = ": it ended by itself with status 3, as after System.exit or Runtime.halt in Java, or exit in a native library"

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from headrace.logs.loggers import Loggers
-from headrace.spark.channel.messages import Attach, ExitCalled, RunTask, StartShared, TaskOver
+from headrace.model.process_end import ExitCalled
+from headrace.spark.channel.messages import Attach, RunTask, StartShared, TaskOver
 from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
 from headrace.spark.engine.spark_engine import SparkJobError
 from headrace.spark.task.shared_processes import SharedProcesses

@@ -102,16 +102,6 @@ class Attach:
 
 
 @dataclass(frozen=True, slots=True)
-class ExitCalled:
-    """Up: Java code has called ``System.exit``, in the method ``caller`` if that is known; the process is about to end.
-
-    It still counts as lost, and is so when its channel ends.
-    """
-
-    caller: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class RunFrameJob:
     """Up: run a frame job. The answer is FrameJobEnded; executors fetch input and deliver results at ``endpoint``.
 

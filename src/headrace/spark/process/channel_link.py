@@ -19,9 +19,10 @@ from headrace.kafka.errors import RetriableKafkaError
 from headrace.logs.context import in_same_context
 from headrace.logs.formats import message_of, trace_of
 from headrace.logs.loggers import apply_levels
+from headrace.model.process_end import ExitCalled
 from headrace.spark.channel.endpoint import Link
 from headrace.spark.channel.frame_limits import ResultLimit
-from headrace.spark.channel.messages import ExitCalled, FrameJobEnded, Log, LogLevels
+from headrace.spark.channel.messages import FrameJobEnded, Log, LogLevels
 from headrace.spark.process.process_frames import ProcessFrames
 from headrace.task.task_protocol import (
     A,

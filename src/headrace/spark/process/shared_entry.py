@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.logs.context import current_context, within
 from headrace.logs.loggers import apply_levels
-from headrace.model.process_end import exits_reported
+from headrace.model.process_end import ExitCalled, exits_reported
 from headrace.model.process_group import kill_descendants
 from headrace.model.set_back_clock import watch_clock
 from headrace.spark.channel.endpoint import Link
-from headrace.spark.channel.messages import Attach, ExitCalled, LogLevels, RunTask, Start, StartShared, TaskOver
+from headrace.spark.channel.messages import Attach, LogLevels, RunTask, Start, StartShared, TaskOver
 from headrace.spark.process.channel_link import ChannelLink, Sender, log_by, log_message
 from headrace.spark.process.machine import this_machine
 from headrace.task.task_protocol import Command

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from headrace.model.process_end import ExitCalled
 from headrace.model.process_group import kill_marked, kill_with_descendants
-from headrace.spark.channel.messages import MARK, Attach, ExitCalled
+from headrace.spark.channel.messages import MARK, Attach
 from headrace.spark.channel.task_channel import AttemptChannel
 from headrace.spark.process.machine import this_machine
 from headrace.spark.task.process_death import Death

@@ -18,9 +18,10 @@ from headrace.logs.formats import log_again
 from headrace.logs.loggers import Loggers
 from headrace.model.backoff import ExponentialBackoff
 from headrace.model.info import SparkAttempt
+from headrace.model.process_end import ExitCalled
 from headrace.model.state import TargetState
 from headrace.plugins.builtin import JAVA_PREFIX
-from headrace.spark.channel.messages import Attach, CancelFrameJob, ExitCalled, Log, LogLevels, RunFrameJob, Start
+from headrace.spark.channel.messages import Attach, CancelFrameJob, Log, LogLevels, RunFrameJob, Start
 from headrace.spark.channel.task_channel import AttemptChannel
 from headrace.spark.engine.spark_engine import SparkEngine, SparkJobError
 from headrace.spark.frames.frame_jobs import FrameJobs, FrameLimits

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from headrace.spark.channel.messages import ExitCalled
+from headrace.model.process_end import ExitCalled
 
 _AS_AFTER: Final = "as after System.exit or Runtime.halt in Java, or exit in a native library"
 

@@ -13,7 +13,8 @@ from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError
 from headrace.logs.formats import log_again
 from headrace.logs.loggers import Loggers
-from headrace.spark.channel.messages import Attach, ExitCalled, Log, LogLevels, RunTask, StartShared, TaskOver
+from headrace.model.process_end import ExitCalled
+from headrace.spark.channel.messages import Attach, Log, LogLevels, RunTask, StartShared, TaskOver
 from headrace.spark.channel.task_channel import AttemptChannel
 from headrace.spark.engine.spark_engine import SparkEngine, SparkJobError
 from headrace.spark.task.attached_process import AttachedProcess
