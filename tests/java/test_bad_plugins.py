@@ -259,11 +259,20 @@ def test_a_task_fails_with_one_line(bad_worker: WorkerProcess, unique: str, more
     assert re.search(reason, trace(bad_worker, unique, task=True))
 
 
+@pytest.mark.parametrize("mood", ["task.start:exit", "poll:exit", "poll:forkexit"])
+def test_a_task_fails_that_ends_its_process(bad_worker: WorkerProcess, unique: str, mood: str) -> None:
+    """Once, until it is restarted: another process would end in the same way. Programs that it has started end, too."""
+    bad_worker.create(unique, **config(unique, mood=mood, seconds=seconds(bad_worker)))
+    for restarts in range(2):
+        assert re.fullmatch(rf"its process \d+ was lost{EXITED}\(3\)", trace(bad_worker, unique, task=True))
+        assert bad_worker.log.count(f"[{unique}|task-0] printed: {EXIT_LINE}") == restarts + 1
+        assert bad_worker.rest.post(f"/connectors/{unique}/tasks/0/restart").status_code == 204
+        wait_for(lambda: bad_worker.task_states(unique) != ["FAILED"], 30, "its restart")
+
+
 @pytest.mark.parametrize(
     "deed, death, said",
     [
-        ("exit", rf"{EXITED}\(3\)", EXIT_LINE),
-        ("forkexit", rf"{EXITED}\(3\)", EXIT_LINE),
         ("halt", r": it ended by itself with status 3, as after System\.exit or Runtime\.halt in Java, or .*", None),
         ("crash", ": it was killed, by a lack of memory for instance, or has crashed", "#  SIGSEGV"),
     ],

@@ -161,19 +161,34 @@ def test_a_lost_process_is_followed_by_the_next_attempt(golden: Golden) -> None:
 def test_the_restart_says_what_is_known_of_the_end_of_a_process() -> None:
     s = Stage()
     first = s.running()
-    s.happen(Died(first, ", as A.b called System.exit(3)"))
+    s.happen(Died(first, ": it was killed"))
     s.lose(first)
-    assert (
-        s.lines[-1]
-        .strip()
-        .startswith("Notify(Restarting(reason='its process 100 was lost, as A.b called System.exit(3)',")
-    )
+    assert s.lines[-1].strip().startswith("Notify(Restarting(reason='its process 100 was lost: it was killed',")
     second = s.attach()
     s.happen(Died(first, ", too late"))
     s.wait_over()
     s.happen(Confirmed(second, None))
     s.lose(second)
     assert s.lines[-1].strip().startswith("Notify(Restarting(reason='its process 101 was lost',")
+
+
+def test_a_process_that_a_plugin_has_ended(golden: Golden) -> None:
+    s = Stage()
+    first = s.running()
+    s.happen(Died(first, ", as A.b called System.exit(3)", by_plugin=True))
+    s.lose(first)
+    s.say("the process that Spark starts in its place is sent away")
+    s.attach()
+    s.happen(JobEnded(WORDLESS))
+    golden(s)
+
+
+@pytest.mark.parametrize("reported", [STOPPED, TAINTED, ABANDONED])
+def test_a_plugin_ends_the_process_after_its_outcome(reported: Ended) -> None:
+    s = Stage()
+    first = s.running()
+    s.happen(Done(first, reported), Died(first, ", as A.b called System.exit(3)", by_plugin=True))
+    assert s.state.ended == reported
 
 
 def test_a_lost_job_is_followed_by_the_next_one(golden: Golden) -> None:
@@ -425,6 +440,7 @@ class World:
             some += [JobEnded(Ended(Outcome.FAILED, "refused")), JobEnded(FAILED, died=True)]
         if self._served is not None:
             some += [Done(self._served, ended) for ended in (STOPPED, TAINTED, TAINTED, FAILED)]
+            some += [Died(self._served, ", as A.b called System.exit", by_plugin=True)]
         for process, question in self._questions:
             some += [Confirmed(process, refusal, question) for refusal in (ABANDONED, FAILED, TAINTED, TAINTED)]
         return some
@@ -468,6 +484,8 @@ class World:
                 self._backoffs = 0
             case Done(process, ended) if process == self._served:
                 self._outcome = ended
+            case Died(process, _, by_plugin=True) if process == self._served:
+                self._outcome = self._outcome or FAILED
             case ProcessGone(process):
                 assert process == self._served
                 self._served, self._settling = None, process

@@ -557,7 +557,7 @@ def test_a_task_whose_thread_dies_is_failed(launch: Any, monkeypatch: pytest.Mon
     "task_class, said, death",
     [
         ("m:C", [], ""),
-        ("m:C", [ExitCalled("A.b (A.java:7)")], ", as A.b (A.java:7) called System.exit"),
+        ("m:C", [ExitCalled(None)], ", as Java code called System.exit"),
         ("java:a.Source", [], LOST),
     ],
 )
@@ -571,3 +571,19 @@ def test_the_restart_says_what_a_process_has_said(launch: Any, task_class: str, 
     second = launch.process(pid=8)
     assert isinstance(second.take(), Start)
     launch.wait_for(("attempt", 0), ("restarting", f"its process 7 was lost{death}"), ("attempt", 1))
+
+
+def test_a_task_fails_whose_process_a_plugin_has_ended(launch: Any) -> None:
+    task = launch.start()
+    process = launch.process(pid=7)
+    process.take()
+    process.say(ExitCalled("A.b (A.java:7)"))
+    process.end()
+    launch.wait_for(("attempt", 0))
+    second = launch.process(pid=8)
+    assert second.take() is Command.STOP
+    launch.engine.end_job()
+    assert task.await_stopped(10)
+    reason = "its process 7 was lost, as A.b (A.java:7) called System.exit"
+    launch.wait_for(("attempt", 0), ("failed", reason), "stopped")
+    assert launch.engine.jobs == 1

@@ -28,3 +28,17 @@ KILLED = ": it was killed, by a lack of memory for instance,"
 )
 def test_what_is_known(death: Death, in_java: bool, text: str) -> None:
     assert death.text(in_java) == text
+
+
+@pytest.mark.parametrize(
+    "death, by_plugin",
+    [
+        (Death(ExitCalled("A.b (A.java:7)"), 3, True), True),
+        (Death(ExitCalled("A.b (A.java:7)")), True),
+        (Death(ExitCalled(None), 3, True), False),
+        (Death(None, 3, True), False),
+        (Death(None, None, True), False),
+    ],
+)
+def test_a_plugin_has_ended_it_if_its_method_is_known(death: Death, by_plugin: bool) -> None:
+    assert death.by_plugin is by_plugin

@@ -93,10 +93,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The end of the attempt's process as far as it is known, in words after "was lost"; before ``ProcessGone``."""
+    """The end of the attempt's process as far as it is known, in words after "was lost"; before ``ProcessGone``.
+
+    ``by_plugin``: a plugin's own code has ended it, which would end each further process, too.
+    """
 
     process: int
     how: str
+    by_plugin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

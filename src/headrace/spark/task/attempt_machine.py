@@ -120,9 +120,11 @@ class _Turn:
                 self._do(Answer(process, question, refusal))
             case events.Done(process, ended) if self._is_alive(process):
                 self._set(ended=ended)
-            case events.Died(process, how) if self._is_alive(process):
+            case events.Died(process, how, by_plugin) if self._is_alive(process):
                 assert self.state.attempt is not None
-                self._set(attempt=replace(self.state.attempt, death=how))
+                attempt = replace(self.state.attempt, death=how)
+                failed = Ended(Outcome.FAILED, attempt.loss) if by_plugin else None
+                self._set(attempt=attempt, ended=self.state.ended or failed)
             case events.ProcessGone(process) if self._is_alive(process):
                 self._move(Phase.FRAMES_ENDING)
             case events.FrameJobsEnded() if self.state.phase is Phase.FRAMES_ENDING:
@@ -266,7 +268,7 @@ class _Turn:
         lost = state.wanted
         self._set(attempt=None, lost=lost)
         if lost:
-            self._do(Notify(Restarting(f"its process {state.attempt.pid} was lost{state.attempt.death}")))
+            self._do(Notify(Restarting(state.attempt.loss)))
         if state.job_end is not None:
             self._end_job(state.job_end)
         else:

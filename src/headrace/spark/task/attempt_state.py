@@ -59,6 +59,11 @@ class Attempt:
     pid: int
     death: str = ""
 
+    @property
+    def loss(self) -> str:
+        """The loss of its process, in words."""
+        return f"its process {self.pid} was lost{self.death}"
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptState:

@@ -302,7 +302,8 @@ class LaunchedTask:
             while (message := process.channel.receive()) is not None:
                 self._handle_safely(number, process, message)
         finally:
-            self._happen(events.Died(number, process.death().text(self._in_java)))
+            death = process.death()
+            self._happen(events.Died(number, death.text(self._in_java), death.by_plugin))
             self._happen(events.ProcessGone(number))
             self._frames.cancel_all()
             if not self._frames.await_ended(_CANCEL_GRACE_S):

@@ -22,6 +22,11 @@ class Death:
     status: int | None = None
     status_known: bool = False
 
+    @property
+    def by_plugin(self) -> bool:
+        """True if a method of a plugin has ended it on purpose, so that the next process would end in the same way."""
+        return self.exit_called is not None and self.exit_called.caller is not None
+
     def text(self, in_java: bool) -> str:
         """Return what follows "the process was lost", empty if nothing is known; ``in_java``: its task is in Java."""
         if self.exit_called is not None:
