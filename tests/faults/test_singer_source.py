@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -17,11 +18,11 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_contiguous
 from tests.support.polling import wait_for
 from tests.support.processes import alive, command_of
-from tests.support.topics import committed_offsets, values, wait_for_values
+from tests.support.topics import Read, committed_offsets, read_committed, values, wait_for_values
 from tests.support.worker_process import PLUGINS, WorkerProcess
 
 COUNT = 4000
-TAP = PLUGINS / "numbered_tap.py"
+TAP, TABLE_TAP = PLUGINS / "numbered_tap.py", PLUGINS / "table_tap.py"
 NAME = sys.executable.rpartition("/")[2]
 ALLOWED = {"singer.commands.allowed": f"{sys.executable},no-such-tap"}
 
@@ -51,7 +52,7 @@ def taps(name: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         line = command_of(process)
-        if str(TAP) in line and alive(process) and "--discover" not in line:
+        if (str(TAP) in line or str(TABLE_TAP) in line) and alive(process) and "--discover" not in line:
             found.append(process)
     return sorted(found, key=lambda each: "guard.py" not in command_of(each))
 
@@ -95,6 +96,55 @@ def test_each_number_once_whatever_is_killed(
     assert json.loads(offsets[partition]["state"]) == {"bookmarks": {unique: COUNT - 1}}
     assert len(values(broker.bootstrap_servers, unique)) == COUNT
     assert re.search(rf"WARN.*\[{unique}\|task-0\] {NAME}: WARNING few numbers are left", own_worker.log)
+    own_worker.delete(unique)
+    wait_for(lambda: not taps(unique), 20, "the end of the tap")
+
+
+def test_rows_that_are_gone_whatever_is_killed(
+    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """In the end a compacted topic would have the rows of the table, and no row is ever said twice to be gone."""
+    own_worker.properties.update(ALLOWED)
+    own_worker.start()
+    file, chance = tmp_path / "table.json", random.Random(unique)
+
+    def change_table() -> set[int]:
+        rows = chance.sample(range(400), 300)
+        text = json.dumps({"rows": [{"id": each} for each in rows], "slow": 0.003, "batch": 50, "activate": "both"})
+        file.with_suffix(".new").write_text(text)
+        file.with_suffix(".new").rename(file)
+        return set(rows)
+
+    change_table()
+    config = {"singer.command": f"{sys.executable} {TABLE_TAP}", "singer.config": json.dumps({"table": str(file)})}
+    json_keys = {
+        "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "key.converter.schemas.enable": "false",
+    }
+    more = {"catalog": "none", "singer.interval.ms": "100", "stream.topics": f"rows:{unique}", "transforms": ""}
+    create(own_worker, unique, **config, **json_keys, **more, **{"singer.tombstones": "true"})
+    history: list[Read] = []
+
+    def latest() -> set[int]:
+        history[:] = read_committed(broker.bootstrap_servers, unique)
+        last = {json.loads(each.key or b"")["id"]: each.value for each in history}
+        return {row for row, value in last.items() if value is not None}
+
+    wait_for(latest, 90, lambda: f"rows: {own_worker.status(unique)}")
+    for what in ("tap", "task", "worker", "task", "guard", "tap"):
+        change_table()
+        seen = len(history)
+        wait_for(lambda seen=seen: latest() and len(history) > seen + 200, 60, "more rows")  # type: ignore[misc]
+        time.sleep(chance.random())
+        kill(own_worker, what, unique)
+    rows = change_table()
+    wait_for(lambda: latest() == rows, 90, lambda: f"the rows of the table: {latest() ^ rows}")
+    gone: set[int] = set()
+    for each in history:
+        row = json.loads(each.key or b"")["id"]
+        assert each.value is not None or row not in gone, f"{row} is said to be gone twice, at {each.offset}"
+        gone = gone - {row} if each.value is not None else gone | {row}
+    assert sum(each.value is None for each in history) > 100
     own_worker.delete(unique)
     wait_for(lambda: not taps(unique), 20, "the end of the tap")
 

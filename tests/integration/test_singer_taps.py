@@ -151,6 +151,32 @@ def test_a_reader_finds_out_which_rows_are_gone(
     assert 1 in {row["id"] for row in rows(broker, unique)}  # no tombstone, and nothing is removed
 
 
+@pytest.mark.parametrize("tap", ["tap-postgres", "pipelinewise-tap-postgres"])
+def test_rows_that_are_gone_get_tombstones(
+    singer_worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, tap: str
+) -> None:
+    table = unique.replace("-", "_")
+    postgres.sql(TABLE.format(name=table))
+    config = _source(postgres, tap, table, unique, {"replication-method": "FULL_TABLE"})
+    keys = {"key.converter": JSON["value.converter"], "key.converter.schemas.enable": "false"}
+    singer_worker.create(unique, **config, **keys, **{"singer.tombstones": "true"})
+
+    def kept() -> set[int]:
+        """The rows that a compacted topic keeps."""
+        last = {
+            json.loads(each.key or b"")["id"]: each.value for each in read_committed(broker.bootstrap_servers, unique)
+        }
+        return {row for row, value in last.items() if value is not None}
+
+    wait_for(lambda: kept() == {1, 2}, 90, lambda: f"the rows: {kept()} {singer_worker.status(unique)}")
+    postgres.sql(f"DELETE FROM {table} WHERE id = 1; INSERT INTO {table} VALUES (3, 1, 'third', now())")
+    wait_for(lambda: kept() == {2, 3}, 90, lambda: f"the rows after a deletion: {kept()}")
+    singer_worker.rest.post(f"/connectors/{unique}/restart", params={"includeTasks": "true"})
+    postgres.sql(f"DELETE FROM {table} WHERE id = 2; INSERT INTO {table} VALUES (1, 1, 'again', now())")
+    wait_for(lambda: kept() == {1, 3}, 90, lambda: f"the rows after a restart: {kept()}")
+    singer_worker.delete(unique)
+
+
 def _ids_of_files(directory: Path) -> list[int]:
     return [json.loads(line)["id"] for file in directory.iterdir() for line in file.read_text().splitlines()]
 

@@ -27,7 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from headrace.api.connector import Connector, ConnectorContext, Task
 from headrace.api.frames import Frames
@@ -99,6 +99,17 @@ class WrittenRecords:
         """Iterate over records and their coordinates."""
         for row, partition, offset, timestamp in self.places:
             yield self.records[row], RecordMetadata(self.topic, partition, offset, timestamp)
+
+
+class StoredRecord(NamedTuple):
+    """A record that is in Kafka, as the bytes that converters have made. Not in Java.
+
+    `value` is None for a tombstone. `headers` are names with bytes, in order.
+    """
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 class OffsetStorageReader(ABC):
@@ -211,6 +222,17 @@ class SourceTaskContext(ABC):
     @abstractmethod
     def plugin_metrics(self) -> PluginMetrics:
         """Return the registry of the task's own metrics (KIP-877)."""
+
+    @abstractmethod
+    def read_topic(self, topic: str) -> Iterator[StoredRecord]:
+        """Yield the committed records of a topic that the task writes to, up to the end that it has now. Not in Java.
+
+        For a task that has to know what it has written, in place of a memory of its own. Records of one partition come
+        in their order; none come of a topic that does not exist. What is in an open transaction, the task's own too, is
+        not among them. Call it in `start` or `poll`, on the task's thread, and leave the iteration when the task is to
+        stop: a topic of a million records takes some ten seconds. Its consumer is configured as that of source offsets
+        (`consumer.override.…`), and needs the right to read the topic. Raise RetriableError or ConnectError.
+        """
 
 
 class SourceTask(Task):

@@ -40,7 +40,7 @@ from headrace.telemetry.tracing import NO_TRACING, Tracing, create_tracing
 
 log = logging.getLogger(__name__)
 C = TypeVar("C", bound=ConnectorConfig)
-AdminProperties = Callable[[WorkerConfig, Mapping[str, str], int], dict[str, str]]
+ClientProperties = Callable[[WorkerConfig, Mapping[str, str], int], dict[str, str]]
 """Returns the properties of an admin client for worker, connector configuration and number of the task."""
 _TRACES_TIMEOUT: Final = 1.0
 """Seconds that the end of a task waits for its last spans to be sent."""
@@ -109,8 +109,8 @@ class TaskAssembly(Generic[C, O]):
             raise ConfigError.invalid("task.class", self.spec.task_class, reason)
         return cls()
 
-    def admin_properties(self, properties: AdminProperties) -> dict[str, str]:
-        """Return the properties of one of the task's admin clients."""
+    def client_properties(self, properties: ClientProperties) -> dict[str, str]:
+        """Return the properties of one of the task's other clients."""
         return properties(WorkerConfig(self.spec.worker_config), self.config.raw, self.spec.id.task)
 
     def dead_letter_queue(self) -> DeadLetterQueue | None:
@@ -136,7 +136,7 @@ class TaskAssembly(Generic[C, O]):
             reporters.append(DeadLetterQueueReporter(self.spec.id, queue.context_headers, send, self.metrics, fits))
         return RetryWithTolerance(handling, reporters, self.metrics, self.control.wait_for_stop, reports=self.reports)
 
-    def create_dead_letter_topic(self, properties: AdminProperties) -> None:
+    def create_dead_letter_topic(self, properties: ClientProperties) -> None:
         """Create the dead letter topic, of one partition as in Java, unless it exists or no record can get there.
 
         Blocks up to the client's request timeout. ConfigError, naming the property, for a replication factor that the
@@ -148,7 +148,7 @@ class TaskAssembly(Generic[C, O]):
         # Few tasks have one, and the admin client takes time to import.
         from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 
-        topics = TopicAdmin(self.admin_properties(properties))
+        topics = TopicAdmin(self.client_properties(properties))
         try:
             topics.create_topics([TopicSpec(queue.topic, 1, queue.replication_factor, prefix=_DLQ_PREFIX)])
         finally:

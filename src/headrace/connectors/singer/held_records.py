@@ -59,8 +59,12 @@ class HeldRecords:
 
     @property
     def waiting(self) -> int:
-        """The number of records that wait for a STATE."""
-        return len(self._held)
+        """The number of records that wait for a STATE. Tombstones need none: a later run makes them again."""
+        return sum(record.value is not None for record in self._held)
+
+    def pending(self) -> Sequence[SourceRecord]:
+        """Return the records, in order, that ``take`` has not returned yet."""
+        return [*self._records, *self._held]
 
     def add(self, record: SourceRecord, size: int) -> None:
         """Hold a record, of so many bytes. Raise ConnectError if that is too much and the limits are strict."""

@@ -44,12 +44,14 @@ from headrace.connectors.singer.singer_source_config import (
     HELD_RECORDS,
     INTERVAL,
     RETRIES,
+    TOMBSTONES,
     VERSION_FIELD,
     VERSIONS_TOPIC,
     SourceConfig,
 )
 from headrace.connectors.singer.streams import Streams
 from headrace.connectors.singer.tap_runs import TapRuns
+from headrace.connectors.singer.tombstones import StoppedError, Tombstones
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +59,8 @@ SHARE: Final = "task.streams"
 """The property of a task's configuration with its streams, as JSON; ``*`` is all of them by one run."""
 _LONGEST_WAIT: Final = 0.5
 _LONGEST_BACKOFF: Final = 60.0
+_TOMBSTONE_BYTES: Final = 100
+"""What a tombstone counts of singer.held.bytes."""
 
 
 class SingerSourceConnector(SourceConnector):
@@ -153,6 +157,7 @@ class SingerSourceTask(SourceTask):
         self._child: Child | None = None
         self._failure: ConnectError | None = None
         self._aborts = False
+        self._tombstones: Tombstones | None = None
 
     def version(self) -> str:
         return __version__
@@ -161,7 +166,11 @@ class SingerSourceTask(SourceTask):
         self._config = SourceConfig.parse(props)
         values = self._config.values
         self._runs = TapRuns(self._config, self._wake)
-        self._streams = Streams(self._config.topics, self._config.choices, values[VERSION_FIELD])
+        connector = props.get("name", "") if values[TOMBSTONES] else None
+        self._streams = Streams(self._config.topics, self._config.choices, values[VERSION_FIELD], connector)
+        if connector is not None:
+            read, stopping = self.context.read_topic, self._wake.woken
+            self._tombstones = Tombstones(connector, self._streams, read, stopping)
         self._versions_topic: str | None = values[VERSIONS_TOPIC]
         self._transactions = self.context.transaction_context
         self._exactly_once: bool = values[EXACTLY_ONCE]
@@ -179,11 +188,15 @@ class SingerSourceTask(SourceTask):
         """Return the records that a STATE has released meanwhile."""
         if self._wake.woken():
             self._close()
+            if self._tombstones is not None:
+                self._tombstones.close()
             return None
         self._raise_failure()
         try:
             if self._child is not None or self._begin():
                 self._read()
+        except StoppedError:
+            return None
         except ConnectError as error:
             if not self._wake.woken():
                 self._fail(error)
@@ -213,6 +226,8 @@ class SingerSourceTask(SourceTask):
         self._current = share
         self._run_count.add()
         self._child = self._runs.start(share.streams, share.held.state)
+        if self._tombstones is not None:
+            self._tombstones.begin_run()
         self._errors = ErrorLog(self._runs.name, self._measured.add)
         return True
 
@@ -220,11 +235,13 @@ class SingerSourceTask(SourceTask):
         """Take what the tap has written meanwhile. Raise ConnectError if that, or its end, is a failure."""
         child = self._child
         assert child is not None
-        child.pump(_LONGEST_WAIT)
-        self._errors.log(child)
-        while child.lines:
+        if not self._has_tombstones():
+            child.pump(0.0 if child.lines else _LONGEST_WAIT)
+            self._errors.log(child)
+        while child.lines and not self._has_tombstones():
             self._take(child.lines.popleft())
-        if child.code is not None and not self._wake.woken():
+        self._add_tombstones()
+        if child.code is not None and not child.lines and not self._has_tombstones() and not self._wake.woken():
             self._finish(child)
 
     def _take(self, line: bytes) -> None:
@@ -232,6 +249,8 @@ class SingerSourceTask(SourceTask):
         match parse_message(line):
             case RecordMessage() as message:
                 held.add(self._streams.record(message), len(line))
+                if self._tombstones is not None:
+                    self._tombstones.note(message)
             case StateMessage(text):
                 if text != held.state:
                     self._current.failures = 0
@@ -242,12 +261,24 @@ class SingerSourceTask(SourceTask):
                 self._activate(message, len(line))
 
     def _activate(self, message: ActivateVersionMessage, size: int) -> None:
+        held = self._current.held
         if self._versions_topic is not None:
-            self._current.held.add(self._streams.activation(message, self._versions_topic), size)
-        elif not self._version_logged:
+            held.add(self._streams.activation(message, self._versions_topic), size)
+        if self._tombstones is not None:
+            self._tombstones.activate(message, held.pending)
+        if self._versions_topic is None and self._tombstones is None and not self._version_logged:
             self._version_logged = True
-            advice = f"set {VERSIONS_TOPIC} and {VERSION_FIELD} to find rows that are gone"
+            advice = f"set {TOMBSTONES}, or {VERSIONS_TOPIC} and {VERSION_FIELD}, to find rows that are gone"
             log.info("Tap %s sends ACTIVATE_VERSION, which has no effect: %s", self._runs.name, advice)
+
+    def _has_tombstones(self) -> bool:
+        """Return True if tombstones come before all else that the tap has written."""
+        return self._tombstones is not None and self._tombstones.due
+
+    def _add_tombstones(self) -> None:
+        if self._tombstones is not None and self._tombstones.due:
+            for tombstone in self._tombstones.take():
+                self._current.held.add(tombstone, _TOMBSTONE_BYTES)
 
     def _finish(self, child: Child) -> None:
         if child.code:
@@ -258,6 +289,8 @@ class SingerSourceTask(SourceTask):
                 f"tap {self._runs.name} has ended with {held.waiting} records, or more, after its last STATE, which "
                 "the next run would read again: with singer.exactly.once=true it has to write a STATE at its end"
             )
+        if self._tombstones is not None and self._tombstones.end_run(held.pending):
+            return
         held.release_all()
         self._close()
         self._current.due = time.monotonic() + self._config.values[INTERVAL] / 1000
@@ -288,6 +321,10 @@ class SingerSourceTask(SourceTask):
                 self._transactions.commit_transaction(end)
             if self._aborts:
                 self._transactions.abort_transaction()
+        if self._tombstones is not None:
+            self._tombstones.sent(released.records)
+            if self._aborts:
+                self._tombstones.forget()
         return list(released.records) or None
 
     def _raise_failure(self) -> None:

@@ -43,6 +43,7 @@ TIMESTAMPS: Final = "singer.timestamps"
 DECIMALS: Final = "singer.decimals"
 VERSION_FIELD: Final = "singer.version.field"
 VERSIONS_TOPIC: Final = "singer.versions.topic"
+TOMBSTONES: Final = "singer.tombstones"
 NO_CATALOG: Final = "none"
 
 CONFIG_DEF: Final = (
@@ -148,6 +149,13 @@ CONFIG_DEF: Final = (
         None,
         validator=NonEmptyString(),
         doc="The topic that gets a record for each ACTIVATE_VERSION of the tap: rows of other versions are gone.",
+    )
+    .define(
+        TOMBSTONES,
+        Type.BOOLEAN,
+        "false",
+        doc="Write a tombstone for each row that an ACTIVATE_VERSION of the tap makes void. Records get headers with "
+        "their row; the topic of a stream is read once after each start of its task.",
     )
     .define(
         CATALOG_OPTION,

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from headrace.api.errors import ConfigError, DataError
+from headrace.api.headers import Headers
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.connectors.singer.json_schemas import Column, TypeChoices, column, struct_of
 from headrace.connectors.singer.messages import ActivateVersionMessage, RecordMessage, SchemaMessage
+from headrace.connectors.singer.row_headers import key_struct, row_headers, source_name
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +71,15 @@ class Stream:
 class Streams:
     """The streams that a tap has announced since the task's start."""
 
-    def __init__(self, topics: Topics, choices: TypeChoices, version_field: str | None = None) -> None:
-        """``version_field``: the field of values that gets the version of a RECORD."""
+    def __init__(
+        self, topics: Topics, choices: TypeChoices, version_field: str | None = None, connector: str | None = None
+    ) -> None:
+        """``version_field``: the field of values that gets the version of a RECORD.
+
+        ``connector``: the name of the connector if records get the headers that say which rows they are.
+        """
         self._topics, self._choices, self._version_field = topics, choices, version_field
+        self._connector = connector
         self._streams: dict[str, Stream] = {}
 
     def announce(self, message: SchemaMessage) -> None:
@@ -99,8 +107,9 @@ class Streams:
             raise DataError(f"a RECORD of stream '{message.stream}' does not fit its SCHEMA: {error}") from error
         if not message.record.keys() <= stream.columns.keys():
             _log_unknown(stream, message.record)
+        headers = self._headers(message.stream, key, message.version)
         return SourceRecord(
-            None, None, stream.topic, None, stream.key_schema, key, stream.schema, value, timestamp
+            None, None, stream.topic, None, stream.key_schema, key, stream.schema, value, timestamp, headers
         )  # fmt: skip
 
     def activation(self, message: ActivateVersionMessage, topic: str) -> SourceRecord:
@@ -108,6 +117,31 @@ class Streams:
         key = Struct.of_valid(_ACTIVATION_KEY, [message.stream])
         value = Struct.of_valid(_ACTIVATION, [message.stream, self._topics.of(message.stream), message.version])
         return SourceRecord(None, None, topic, None, _ACTIVATION_KEY, key, _ACTIVATION, value)
+
+    def topic(self, stream: str) -> str:
+        """Return the topic of a stream. Raise ConfigError if it has none."""
+        return self._topics.of(stream)
+
+    def has_key(self, stream: str) -> bool:
+        """Return True if the last SCHEMA of a stream names key properties."""
+        known = self._streams.get(stream)
+        return known is not None and known.key_schema is not None
+
+    def tombstone(self, stream: str, key: str) -> SourceRecord | None:
+        """Return the tombstone of a row, without source partition and offset; ``key`` is that of its headers.
+
+        Return None if the stream's SCHEMA has another key now.
+        """
+        known = self._streams[stream]
+        if known.key_schema is None or (struct := key_struct(known.key_schema, key)) is None:
+            return None
+        headers = self._headers(stream, struct, None)
+        return SourceRecord(None, None, known.topic, None, known.key_schema, struct, headers=headers)
+
+    def _headers(self, stream: str, key: Struct | None, version: int | None) -> Headers | None:
+        if self._connector is None or key is None:
+            return None
+        return row_headers(source_name(self._connector, stream), key, version)
 
     def _row(self, message: RecordMessage) -> Mapping[str, Any]:
         if self._version_field is None:

@@ -23,7 +23,11 @@ from headrace.metrics.plugin_metrics import OwnPluginMetrics
 from headrace.model.raw_record import RawRecord
 from headrace.task.assembly import TaskAssembly
 from headrace.task.record_converter import create_record_converter
-from headrace.task.source.source_task_factory import LinkedOffsetStorageReader, WorkerSourceTaskContext
+from headrace.task.source.source_task_factory import (
+    LinkedOffsetStorageReader,
+    WorkerSourceTaskContext,
+    topic_reading,
+)
 from headrace.task.source.transaction_boundary import WorkerTransactionContext
 from headrace.task.topic_batch import TopicBatch
 
@@ -100,6 +104,7 @@ def _context(assembly: Assembly) -> WorkerSourceTaskContext:
         WorkerTransactionContext() if own else None,
         assembly.link.frames,
         OwnPluginMetrics(assembly.plugin_metrics.registry),
+        topic_reading(assembly),
     )
 
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from headrace.api.frames import Frames
 from headrace.api.plugin_metrics import PluginMetrics
 from headrace.api.record import SourceRecord
-from headrace.api.source import OffsetStorageReader, SourceTask, SourceTaskContext, TransactionContext
-from headrace.config.client_configs import source_task_admin
+from headrace.api.source import OffsetStorageReader, SourceTask, SourceTaskContext, StoredRecord, TransactionContext
+from headrace.config.client_configs import source_offsets_consumer, source_task_admin
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.config.topic_creation import topic_groups, uses_topic_creation
 from headrace.config.worker_config import BOOTSTRAP_SERVERS, WorkerConfig
@@ -58,6 +58,8 @@ from headrace.task.worker_link import TaskControl, WorkerLink
 
 log = logging.getLogger(__name__)
 Assembly: TypeAlias = TaskAssembly[SourceConnectorConfig, SourceRecord]
+ReadTopic: TypeAlias = Callable[[str], Iterator[StoredRecord]]
+"""``SourceTaskContext.read_topic``."""
 _STOP_TIMEOUT: Final = 5.0
 _DEFAULT_MAX_REQUEST_SIZE: Final = 1_048_576
 _RUNTIME: Final = "org.apache.kafka.connect.runtime"
@@ -95,7 +97,9 @@ class WorkerSourceTaskContext(SourceTaskContext):
         transactions: TransactionContext | None,
         frames: Frames,
         plugin_metrics: PluginMetrics,
+        read_topic: ReadTopic,
     ) -> None:
+        self._read_topic = read_topic
         self._plugin_metrics = plugin_metrics
         self._configs = configs
         self._reader = reader
@@ -119,6 +123,9 @@ class WorkerSourceTaskContext(SourceTaskContext):
 
     def plugin_metrics(self) -> PluginMetrics:
         return self._plugin_metrics
+
+    def read_topic(self, topic: str) -> Iterator[StoredRecord]:
+        return self._read_topic(topic)
 
 
 class RunnableSourceTask:
@@ -190,6 +197,18 @@ class RunnableSourceTask:
             self._stopped.set()
 
 
+def topic_reading(assembly: Assembly) -> ReadTopic:
+    """Return what reads a topic in the cluster of the task's producer."""
+
+    def read_topic(topic: str) -> Iterator[StoredRecord]:
+        # Hardly any task reads its topics.
+        from headrace.task.source.stored_records import stored_records
+
+        return stored_records(assembly.client_properties(source_offsets_consumer), topic)
+
+    return read_topic
+
+
 def create_source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> RunnableSourceTask:
     """Return the task that ``spec`` describes, not started and without any connection yet."""
     assembly: Assembly = TaskAssembly(spec, SourceConnectorConfig(spec.connector_config), link, control)
@@ -233,7 +252,8 @@ class _Parts:
     def context(self, transactions: TransactionContext | None) -> WorkerSourceTaskContext:
         assembly, link = self.assembly, self.assembly.link
         reader, metrics = LinkedOffsetStorageReader(link), OwnPluginMetrics(assembly.plugin_metrics.registry)
-        return WorkerSourceTaskContext(assembly.spec.task_config, reader, transactions, link.frames, metrics)
+        config, read_topic = assembly.spec.task_config, topic_reading(assembly)
+        return WorkerSourceTaskContext(config, reader, transactions, link.frames, metrics, read_topic)
 
 
 def _create_batches(
@@ -280,7 +300,7 @@ def _with_topic_creation(batches: Batches, assembly: Assembly) -> Batches:
     from headrace.kafka.admin.topic_admin import TopicAdmin
     from headrace.task.source.topic_creation import TopicCreation
 
-    admin = assembly.admin_properties(source_task_admin)
+    admin = assembly.client_properties(source_task_admin)
     creation = TopicCreation(
         topic_groups(config), lambda: TopicAdmin(admin), assembly.control.wait_for_stop, assembly.reports
     )
@@ -294,7 +314,7 @@ def _size_limits(assembly: Assembly) -> SizeLimits:
     client = int(given or _DEFAULT_MAX_REQUEST_SIZE)
     if producer.get("compression.type", "none") != "none":
         return SizeLimits(client, None)
-    return SizeLimits(client, topic_limits(assembly.admin_properties(source_task_admin)))
+    return SizeLimits(client, topic_limits(assembly.client_properties(source_task_admin)))
 
 
 def _exactly_once(parts: _Parts) -> RunnableSourceTask:
