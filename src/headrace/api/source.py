@@ -223,7 +223,6 @@ class SourceTaskContext(ABC):
     def plugin_metrics(self) -> PluginMetrics:
         """Return the registry of the task's own metrics (KIP-877)."""
 
-    @abstractmethod
     def read_topic(self, topic: str) -> Iterator[StoredRecord]:
         """Yield the committed records of a topic that the task writes to, up to the end that it has now. Not in Java.
 
@@ -231,8 +230,10 @@ class SourceTaskContext(ABC):
         in their order; none come of a topic that does not exist. What is in an open transaction, the task's own too, is
         not among them. Call it in `start` or `poll`, on the task's thread, and leave the iteration when the task is to
         stop: a topic of a million records takes some ten seconds. Its consumer is configured as that of source offsets
-        (`consumer.override.…`), and needs the right to read the topic. Raise RetriableError or ConnectError.
+        (`consumer.override.…`), and needs the right to read the topic. Raise RetriableError or ConnectError, and
+        NotImplementedError in a context, as of a test, that has no topics.
         """
+        raise NotImplementedError(f"{type(self).__name__} cannot read topic {topic}")
 
 
 class SourceTask(Task):

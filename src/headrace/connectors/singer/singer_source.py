@@ -60,7 +60,7 @@ SHARE: Final = "task.streams"
 _LONGEST_WAIT: Final = 0.5
 _LONGEST_BACKOFF: Final = 60.0
 _TOMBSTONE_BYTES: Final = 100
-"""What a tombstone counts of singer.held.bytes."""
+"""The share of a tombstone in singer.held.bytes."""
 
 
 class SingerSourceConnector(SourceConnector):
