@@ -173,6 +173,7 @@ LONG: Final = (
     "faults/test_mixed_versions.py",
     "faults/test_random_faults.py",
     "faults/test_singer_source.py::test_each_number_once_whatever_is_killed[connector]",
+    "faults/test_singer_source.py::test_rows_that_are_gone_whatever_is_killed",
     "faults/test_singer_csv.py",
     "faults/test_singer_rest_api.py",
     "faults/test_singer_postgres.py",
