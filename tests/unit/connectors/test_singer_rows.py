@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace.api.record import SourceRecord
@@ -79,6 +79,8 @@ def test_records_without_the_headers_are_no_rows() -> None:
 ROWS = st.lists(st.builds(Row, st.sampled_from("abc"), st.none() | st.integers(1, 3), st.booleans()), max_size=8)
 
 
+@example([Row("a", 2, False)], [Row("a", 1, False)], [])
+@example([Row("a", 2, False)], [Row("a", None, True)], [])
 @given(ROWS, ROWS, ROWS)
 def test_what_was_sent_is_newer_than_what_is_found(before: list[Row], found: list[Row], after: list[Row]) -> None:
     # No tombstone is sent before the topic is read.
