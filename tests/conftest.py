@@ -53,6 +53,11 @@ def pytest_collection() -> Iterator[None]:
     return result
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """True for a file without a test of the tier that is run, else None: pytest decides."""
+    return tiers.has_none(collection_path, config.option.markexpr) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[tiers.UNKNOWN] = tiers.unknown(items)
     tiers.sort(items)

@@ -178,11 +178,14 @@ LONG: Final = (
     "faults/test_singer_rest_api.py",
     "faults/test_singer_postgres.py",
     "faults/test_singer_sink.py",
-    "faults/test_spark_sinks.py::test_the_worker_is_killed",
-    "faults/test_spark_sinks.py::test_the_broker_is_killed",
+    "faults/test_spark_sinks.py",
+    "faults/test_zombies_before_init.py::test_the_example_of_kip_618",
     "faults/test_frame_jobs.py::test_sparks_jvm_dies_under_a_frame_job",
     "security/test_frame_jobs.py::test_a_query_that_ends_the_jvm_fails_its_own_task_alone",
     "security/test_isolation.py::test_repeated_deaths_of_an_isolated_jvm_affect_only_its_connector",
+    "security/test_isolation.py::test_no_jvm_outlives_a_worker_that_is_killed",
+    "security/test_rest_load.py::test_log_reports_it_once_and_with_counts",
+    "security/test_spark_start.py::test_each_cause_is_reported_and_without_causes_the_worker_works",
     "faults/test_altered_tables.py",
     "faults/test_broker_restart.py::test_broker_comes_back[stopped]",
     "faults/test_sinks.py::test_the_broker_is_killed",
@@ -313,6 +316,8 @@ LONGEST_FIRST: Final = (
 )
 """Files of more than half a minute. What takes long is begun first, so that no process is left alone with it."""
 
+SECOND_TIER: Final = "(slow or hypothesis) and not long"
+"""The marks by which `make test-slow` selects its tests."""
 UNKNOWN: Final = pytest.StashKey[list[str]]()
 _THOROUGH: Final = 100
 """Examples of a property test without a number of its own, in the second tier."""
@@ -324,6 +329,19 @@ settings.load_profile("quick")
 def examples(count: int) -> int:
     """`count` in the second tier, a fifth of that in the first: for `max_examples` of a property test."""
     return max(1, count * settings().max_examples // _THOROUGH)
+
+
+def has_none(file: Path, marks: str) -> bool:
+    """True if a file has no test of the second tier, and ``marks`` selects that: its modules need not be imported.
+
+    That takes each process of the run several seconds, as most files have none.
+    """
+    if marks != SECOND_TIER or not file.is_relative_to(_TESTS) or not file.name.startswith("test_"):
+        return False
+    name = file.relative_to(_TESTS).as_posix()
+    if name.startswith(_SLOW_PLACES) or name in _SLOW_FILES:
+        return False
+    return "hypothesis" not in file.read_text()
 
 
 def sort(items: list[pytest.Item]) -> None:
@@ -348,7 +366,7 @@ def unknown(items: Sequence[pytest.Item]) -> list[str]:
 
 
 def _is_slow(name: str) -> bool:
-    if name.startswith(tuple(f"{directory}/" for directory in SLOW_DIRECTORIES)):
+    if name.startswith(_SLOW_PLACES):
         return _FIRST.isdisjoint(_listings(name))
     return not _SLOW.isdisjoint(_listings(name))
 
@@ -367,6 +385,9 @@ def _name(item: pytest.Item) -> str:
     return item.nodeid.removeprefix("tests/")
 
 
+_TESTS: Final = Path(__file__).parent
+_SLOW_PLACES: Final = tuple(f"{directory}/" for directory in SLOW_DIRECTORIES)
+_SLOW_FILES: Final = frozenset(one.partition("::")[0] for one in SLOW)
 _FIRST: Final = frozenset(FIRST)
 _SLOW: Final = frozenset(SLOW)
 _LONG: Final = frozenset(LONG)
