@@ -119,18 +119,18 @@ class Tombstones:
             log.warning("%d rows of stream '%s' are gone and get no tombstones: %s", kept, stream, advice)
 
     def _stored(self, stream: str, source: str) -> Iterator[Row]:
-        topic, others = self._streams.topic(stream), 0
+        topic, own, others = self._streams.topic(stream), 0, 0
         for stored in self._read_topic(topic):
             if self._stopping():
                 raise StoppedError
             row = stored_row(stored, source)
             if row is not None:
+                own += 1
                 yield row
             elif stored.value is not None:
                 others += 1
-        if others:
-            message = "%d records of topic %s have no headers of stream '%s': rows among them get no tombstones"
-            log.info(message, others, topic, stream)
+        message = "Topic %s has %d records with headers of stream '%s', and %d others, whose rows get no tombstones"
+        log.info(message, topic, own, stream, others)
 
     def _log_keyless(self, stream: str) -> None:
         if stream not in self._keyless:
