@@ -193,6 +193,7 @@ LONG: Final = (
     # the same with another parameter, beside the real Java Connect also
     "console/test_live.py::test_without_a_stream_the_page_asks[held back]",
     "console/test_live.py::test_without_a_stream_the_page_asks[no stream]",
+    "faults/test_broker_outage.py::test_broker_away[killed]",
     "faults/test_clock_jumps.py::test_no_record_is_lost_or_doubled_when_the_wall_clock_jumps[ten years, and back]",
     "faults/test_disk_full.py::test_nothing_is_lost_or_doubled[home]",
     "faults/test_disk_full.py::test_nothing_is_lost_or_doubled[log]",
