@@ -177,9 +177,9 @@ def test_a_process_that_a_plugin_has_ended(golden: Golden) -> None:
     first = s.running()
     s.happen(Died(first, ", as A.b called System.exit(3)", by_plugin=True))
     s.lose(first)
-    s.say("the process that Spark starts in its place is sent away")
+    s.say("a process that Spark has started in its place meanwhile is sent away")
     s.attach()
-    s.happen(JobEnded(WORDLESS))
+    s.happen(JobEnded(Ended(Outcome.TAINTED, "cancelled")))
     golden(s)
 
 
@@ -189,6 +189,7 @@ def test_a_plugin_ends_the_process_after_its_outcome(reported: Ended) -> None:
     first = s.running()
     s.happen(Done(first, reported), Died(first, ", as A.b called System.exit(3)", by_plugin=True))
     assert s.state.ended == reported
+    assert not any("CancelJob" in line for line in s.lines)
 
 
 def test_a_lost_job_is_followed_by_the_next_one(golden: Golden) -> None:

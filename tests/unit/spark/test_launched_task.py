@@ -579,11 +579,9 @@ def test_a_task_fails_whose_process_a_plugin_has_ended(launch: Any) -> None:
     process.take()
     process.say(ExitCalled("A.b (A.java:7)"))
     process.end()
-    launch.wait_for(("attempt", 0))
-    second = launch.process(pid=8)
-    assert second.take() is Command.STOP
-    launch.engine.end_job()
     assert task.await_stopped(10)
+    assert launch.engine.cancelled == 1
+    assert launch.process(pid=8).take() is Command.STOP
     reason = "its process 7 was lost, as A.b (A.java:7) called System.exit"
     launch.wait_for(("attempt", 0), ("failed", reason), "stopped")
     assert launch.engine.jobs == 1

@@ -123,8 +123,10 @@ class _Turn:
             case events.Died(process, how, by_plugin) if self._is_alive(process):
                 assert self.state.attempt is not None
                 attempt = replace(self.state.attempt, death=how)
-                failed = Ended(Outcome.FAILED, attempt.loss) if by_plugin else None
-                self._set(attempt=attempt, ended=self.state.ended or failed)
+                self._set(attempt=attempt)
+                if by_plugin and self.state.ended is None:
+                    self._set(ended=Ended(Outcome.FAILED, attempt.loss))
+                    self._do(CancelJob())  # or Spark would start another process
             case events.ProcessGone(process) if self._is_alive(process):
                 self._move(Phase.FRAMES_ENDING)
             case events.FrameJobsEnded() if self.state.phase is Phase.FRAMES_ENDING:
