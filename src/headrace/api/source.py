@@ -101,8 +101,8 @@ class WrittenRecords:
             yield self.records[row], RecordMetadata(self.topic, partition, offset, timestamp)
 
 
-class StoredRecord(NamedTuple):
-    """A record that is in Kafka, as the bytes that converters have made. Not in Java.
+class CommittedRecord(NamedTuple):
+    """A committed record of a topic, as the bytes that converters have made. Not in Java.
 
     `value` is None for a tombstone. `headers` are names with bytes, in order.
     """
@@ -223,7 +223,7 @@ class SourceTaskContext(ABC):
     def plugin_metrics(self) -> PluginMetrics:
         """Return the registry of the task's own metrics (KIP-877)."""
 
-    def read_topic(self, topic: str) -> Iterator[StoredRecord]:
+    def read_topic(self, topic: str) -> Iterator[CommittedRecord]:
         """Yield the committed records of a topic that the task writes to, up to the end that it has now. Not in Java.
 
         For a task that has to know what it has written, in place of a memory of its own. Records of one partition come

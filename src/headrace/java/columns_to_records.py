@@ -96,7 +96,7 @@ def _maps(column: Sequence[Any]) -> Any:
 
 
 def _timestamp_types(column: Sequence[TimestampType]) -> Any:
-    kind = java_class("org.apache.kafka.common.record.TimestampType")
+    kind = java_class(_TYPE)
     return converted_once(column, lambda types: objects(*(kind.valueOf(each.name) for each in types)))
 
 

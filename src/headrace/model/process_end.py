@@ -15,7 +15,8 @@ from typing import Final
 class ExitCalled:
     """A message of a process that is about to end, as Java code has called ``System.exit``, to the one it works for.
 
-    ``caller`` is the method that has called it, None if that is not known. It is lost when its connection ends.
+    ``caller`` is the method that has called it, None if that is not known. The process is lost only when
+    its connection ends.
     """
 
     caller: str | None

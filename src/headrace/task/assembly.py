@@ -41,7 +41,7 @@ from headrace.telemetry.tracing import NO_TRACING, Tracing, create_tracing
 log = logging.getLogger(__name__)
 C = TypeVar("C", bound=ConnectorConfig)
 ClientProperties = Callable[[WorkerConfig, Mapping[str, str], int], dict[str, str]]
-"""Returns the properties of an admin client for worker, connector configuration and number of the task."""
+"""Returns the properties of a client for worker, connector configuration and number of the task."""
 _TRACES_TIMEOUT: Final = 1.0
 """Seconds that the end of a task waits for its last spans to be sent."""
 _DLQ_PREFIX: Final = DLQ_REPLICATION_FACTOR.removesuffix(".replication.factor")

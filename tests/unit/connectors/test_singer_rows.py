@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
-from headrace.api.source import StoredRecord
-from headrace.connectors.singer.row_headers import Row, key_struct, row_headers, row_of, stored_row
+from headrace.api.source import CommittedRecord
+from headrace.connectors.singer.row_headers import Row, committed_row, key_struct, row_headers, row_of
 from headrace.connectors.singer.written_rows import WrittenRows
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 
@@ -51,8 +51,8 @@ def test_a_row_is_found_again_by_the_headers_in_kafka(parts: dict[str, Any], ver
     headers = [
         (each.key, converter.from_connect_header("t", each.key, each.schema, each.value)) for each in record.headers
     ]
-    assert stored_row(StoredRecord(b"k", b"v", tuple(headers)), SOURCE) == row
-    assert stored_row(StoredRecord(b"k", b"v", tuple(headers)), "shop/others") is None
+    assert committed_row(CommittedRecord(b"k", b"v", tuple(headers)), SOURCE) == row
+    assert committed_row(CommittedRecord(b"k", b"v", tuple(headers)), "shop/others") is None
     assert row is not None
     found = key_struct(schema, row.key)
     assert found is not None
@@ -71,7 +71,7 @@ def test_a_key_of_another_type_is_none(name: str, part: Any) -> None:
 
 def test_records_without_the_headers_are_no_rows() -> None:
     assert row_of(SourceRecord(None, None, "t", value="x")) is None
-    assert stored_row(StoredRecord(b"k", b"v"), SOURCE) is None
+    assert committed_row(CommittedRecord(b"k", b"v"), SOURCE) is None
     headers = row_headers(SOURCE, Struct(key_schema("id"), {"id": 1}), 3)
     assert row_of(SourceRecord(None, None, "t", headers=headers)) == (SOURCE, Row('{"id": 1}', 3, True))
 

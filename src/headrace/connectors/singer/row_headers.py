@@ -13,26 +13,21 @@ from typing import Any, Final
 from headrace.api.errors import DataError
 from headrace.api.headers import Header, Headers
 from headrace.api.record import SourceRecord
-from headrace.api.schema import DECIMAL, Schema, Struct
-from headrace.api.source import StoredRecord
+from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Struct
+from headrace.api.source import CommittedRecord
 
 SOURCE: Final = "singer.source"
 """Connector and stream: other connectors may write to the same topic."""
 KEY: Final = "singer.key"
 VERSION: Final = "singer.version"
 
-_READ: Final[Mapping[type, Callable[[Any], Any]]] = {
-    Decimal: Decimal,
-    datetime.datetime: datetime.datetime.fromisoformat,
-    datetime.date: datetime.date.fromisoformat,
-    datetime.time: datetime.time.fromisoformat,
-}
-_LOGICAL: Final[Mapping[str | None, type]] = {
+_FROM_TEXT: Final[Mapping[str | None, Callable[[str], Any]]] = {
     DECIMAL: Decimal,
-    Schema.TIMESTAMP.name: datetime.datetime,
-    Schema.DATE.name: datetime.date,
-    Schema.TIME.name: datetime.time,
+    TIMESTAMP: datetime.datetime.fromisoformat,
+    DATE: datetime.date.fromisoformat,
+    TIME: datetime.time.fromisoformat,
 }
+"""The values of logical types from their texts, by the schema's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,7 @@ def row_of(record: SourceRecord) -> tuple[str, Row] | None:
     return source.value, Row(key.value, version.value if version is not None else None, record.value is None)
 
 
-def stored_row(stored: StoredRecord, source: str) -> Row | None:
+def committed_row(stored: CommittedRecord, source: str) -> Row | None:
     """Return the row of a record in Kafka; None if it is none of this source.
 
     The headers are those of SimpleHeaderConverter, which writes texts as they are.
@@ -110,5 +105,5 @@ def _logical_text(part: Any) -> Any:
 
 
 def _part(schema: Schema, part: Any) -> Any:
-    kind = _LOGICAL.get(schema.name)
-    return part if kind is None else _READ[kind](part)
+    from_text = _FROM_TEXT.get(schema.name)
+    return part if from_text is None else from_text(part)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
+from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
-from headrace.api.source import StoredRecord
+from headrace.api.source import CommittedRecord
 from headrace.connectors.singer.messages import ActivateVersionMessage, RecordMessage
-from headrace.connectors.singer.row_headers import Row, row_of, source_name, stored_row
+from headrace.connectors.singer.row_headers import Row, committed_row, row_of, source_name
 from headrace.connectors.singer.streams import Streams
 from headrace.connectors.singer.written_rows import WrittenRows
 
@@ -23,7 +24,7 @@ MOST: Final = 10_000
 """Tombstones that are made at a time: those of a large table come with several polls."""
 
 
-class StoppedError(Exception):
+class StoppedError(ConnectError):
     """The task is to stop while it reads a topic."""
 
 
@@ -38,7 +39,7 @@ class Tombstones:
         self,
         connector: str,
         streams: Streams,
-        read_topic: Callable[[str], Iterable[StoredRecord]],
+        read_topic: Callable[[str], Iterable[CommittedRecord]],
         stopping: Callable[[], bool],
     ) -> None:
         """``read_topic`` is the context's. ``stopping`` returns True once the task is to stop."""
@@ -123,7 +124,7 @@ class Tombstones:
         for stored in self._read_topic(topic):
             if self._stopping():
                 raise StoppedError
-            row = stored_row(stored, source)
+            row = committed_row(stored, source)
             if row is not None:
                 own += 1
                 yield row

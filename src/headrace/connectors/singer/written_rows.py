@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from headrace.connectors.singer.row_headers import Row
@@ -45,21 +44,11 @@ class WrittenRows:
 
     def add_sent(self, rows: Iterable[tuple[str, Row]]) -> None:
         """Add rows that were sent, each with its source, in their order."""
-        with self._transaction():
-            for source, row in rows:
-                if row.gone:
-                    self._database.execute(_GONE, (source, row.key))
-                else:
-                    self._database.execute(_SENT, (source, row.key, row.version))
+        self._apply(rows, _SENT, _GONE)
 
     def load(self, source: str, rows: Iterable[Row]) -> None:
         """Add the rows of a source's topic, in their order; the source is loaded then, unless ``rows`` raises."""
-        with self._transaction():
-            for row in rows:
-                if row.gone:
-                    self._database.execute(_FOUND_GONE, (source, row.key))
-                else:
-                    self._database.execute(_FOUND, (source, row.key, row.version))
+        self._apply(((source, row) for row in rows), _FOUND, _FOUND_GONE)
         self._loaded.add(source)
 
     def others(self, source: str, version: int) -> Iterator[str]:
@@ -79,11 +68,15 @@ class WrittenRows:
         """Close and remove the file."""
         self._database.close()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        # One for each row would take most of the time. What was added before an error may stay: it is no row's last.
+    def _apply(self, rows: Iterable[tuple[str, Row]], put: str, remove: str) -> None:
+        """Put rows, and remove those that are gone. Those before an error stay: a further load replaces them."""
+        # One transaction, as one for each row would take most of the time.
         self._database.execute("BEGIN")
         try:
-            yield
+            for source, row in rows:
+                if row.gone:
+                    self._database.execute(remove, (source, row.key))
+                else:
+                    self._database.execute(put, (source, row.key, row.version))
         finally:
             self._database.execute("COMMIT")

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from headrace.api.frames import Frames
 from headrace.api.plugin_metrics import PluginMetrics
 from headrace.api.record import SourceRecord
-from headrace.api.source import OffsetStorageReader, SourceTask, SourceTaskContext, StoredRecord, TransactionContext
+from headrace.api.source import CommittedRecord, OffsetStorageReader, SourceTask, SourceTaskContext, TransactionContext
 from headrace.config.client_configs import source_offsets_consumer, source_task_admin
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.config.topic_creation import topic_groups, uses_topic_creation
@@ -58,7 +58,7 @@ from headrace.task.worker_link import TaskControl, WorkerLink
 
 log = logging.getLogger(__name__)
 Assembly: TypeAlias = TaskAssembly[SourceConnectorConfig, SourceRecord]
-ReadTopic: TypeAlias = Callable[[str], Iterator[StoredRecord]]
+ReadTopic: TypeAlias = Callable[[str], Iterator[CommittedRecord]]
 """``SourceTaskContext.read_topic``."""
 _STOP_TIMEOUT: Final = 5.0
 _DEFAULT_MAX_REQUEST_SIZE: Final = 1_048_576
@@ -124,7 +124,7 @@ class WorkerSourceTaskContext(SourceTaskContext):
     def plugin_metrics(self) -> PluginMetrics:
         return self._plugin_metrics
 
-    def read_topic(self, topic: str) -> Iterator[StoredRecord]:
+    def read_topic(self, topic: str) -> Iterator[CommittedRecord]:
         return self._read_topic(topic)
 
 
@@ -200,11 +200,11 @@ class RunnableSourceTask:
 def topic_reading(assembly: Assembly) -> ReadTopic:
     """Return what reads a topic in the cluster of the task's producer."""
 
-    def read_topic(topic: str) -> Iterator[StoredRecord]:
+    def read_topic(topic: str) -> Iterator[CommittedRecord]:
         # Hardly any task reads its topics.
-        from headrace.task.source.stored_records import stored_records
+        from headrace.task.source.committed_records import committed_records
 
-        return stored_records(assembly.client_properties(source_offsets_consumer), topic)
+        return committed_records(assembly.client_properties(source_offsets_consumer), topic)
 
     return read_topic
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from headrace.api.source import StoredRecord
+from headrace.api.source import CommittedRecord
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.task.source import stored_records as module
-from headrace.task.source.stored_records import stored_records
+from headrace.task.source import committed_records as module
+from headrace.task.source.committed_records import committed_records
 from tests.support.sinks import make_topic
 
 pytestmark = pytest.mark.integration
@@ -31,26 +31,26 @@ def test_what_is_committed_up_to_the_end(broker: EmbeddedBroker, unique: str, mo
     producer.begin_transaction()
     producer.produce(unique, b"open", "300", 0)
     producer.flush(30)
-    found = list(stored_records({"bootstrap.servers": broker.bootstrap_servers}, unique))
+    found = list(committed_records({"bootstrap.servers": broker.bootstrap_servers}, unique))
     producer.abort_transaction(30)
     numbers = [int(each.key or b"") for each in found]
     assert sorted(numbers) == [*range(20), *range(200, 220)]
     for partition in range(3):
         own = [number for number in numbers if number % 3 == partition]
         assert own == sorted(own)
-    assert found[numbers.index(5)] == StoredRecord(b"5", None, (("h", b"x"), ("none", None)))
-    assert found[numbers.index(6)] == StoredRecord(b"6", b"v", (("h", b"x"), ("none", None)))
+    assert found[numbers.index(5)] == CommittedRecord(b"5", None, (("h", b"x"), ("none", None)))
+    assert found[numbers.index(6)] == CommittedRecord(b"6", b"v", (("h", b"x"), ("none", None)))
 
 
 def test_a_topic_that_does_not_exist_has_none(broker: EmbeddedBroker, unique: str) -> None:
     props = {"bootstrap.servers": broker.bootstrap_servers}
-    assert list(stored_records(props, unique)) == []
-    assert list(stored_records(props, unique)) == []
+    assert list(committed_records(props, unique)) == []
+    assert list(committed_records(props, unique)) == []
 
 
 def test_an_empty_topic_has_none(broker: EmbeddedBroker, unique: str) -> None:
     make_topic(broker.bootstrap_servers, unique)
-    assert list(stored_records({"bootstrap.servers": broker.bootstrap_servers}, unique)) == []
+    assert list(committed_records({"bootstrap.servers": broker.bootstrap_servers}, unique)) == []
 
 
 def test_a_reading_that_is_left_closes_its_consumer(broker: EmbeddedBroker, unique: str) -> None:
@@ -59,7 +59,7 @@ def test_a_reading_that_is_left_closes_its_consumer(broker: EmbeddedBroker, uniq
     for _ in range(10):
         producer.produce(unique, b"v")
     producer.flush(30)
-    records = stored_records({"bootstrap.servers": broker.bootstrap_servers}, unique)
+    records = committed_records({"bootstrap.servers": broker.bootstrap_servers}, unique)
     assert next(records).value == b"v"
     records.close()  # type: ignore[attr-defined]
 
@@ -67,4 +67,4 @@ def test_a_reading_that_is_left_closes_its_consumer(broker: EmbeddedBroker, uniq
 def test_a_broker_that_is_not_there_is_an_error(unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE_S", 1.0)
     with pytest.raises(RetriableKafkaError):
-        list(stored_records({"bootstrap.servers": "127.0.0.1:1"}, unique))
+        list(committed_records({"bootstrap.servers": "127.0.0.1:1"}, unique))

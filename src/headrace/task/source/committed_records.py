@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Final
 
-from headrace.api.source import StoredRecord
+from headrace.api.source import CommittedRecord
 from headrace.kafka.data.range_reader import Range, RangeReader
 from headrace.kafka.data.topic_reader import TopicReader, UnknownTopicError
 from headrace.model.deadline import Deadline
@@ -17,7 +17,7 @@ _AT_A_TIME: Final = 1000
 _PATIENCE_S: Final = 60.0
 
 
-def stored_records(props: Mapping[str, str], topic: str) -> Iterator[StoredRecord]:
+def committed_records(props: Mapping[str, str], topic: str) -> Iterator[CommittedRecord]:
     """Yield the records up to the present end of each partition, in its order; none of a topic that does not exist.
 
     ``props`` are a consumer's. The end is the last stable offset. On the thread that takes the records. Raise
@@ -29,7 +29,7 @@ def stored_records(props: Mapping[str, str], topic: str) -> Iterator[StoredRecor
     with closing(RangeReader({**props, **_COMMITTED}, topic, ranges)) as reader:
         while messages := reader.read(_AT_A_TIME):
             for each in messages:
-                yield StoredRecord(each.key(), each.value(), tuple(each.headers() or ()))  # type: ignore[arg-type]
+                yield CommittedRecord(each.key(), each.value(), tuple(each.headers() or ()))  # type: ignore[arg-type]
 
 
 def _ranges(props: Mapping[str, str], topic: str) -> dict[int, Range]:
